@@ -1,0 +1,422 @@
+"""``backward`` and ``grad``: check what is asked, seed the walk, hand out what it found."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, ref
+
+from pullback.core import arrays, modes
+from pullback.core.engine import Pass, run
+from pullback.core.errors import GraphError, UnusedInputError, lesson
+from pullback.core.graph import LEAF_NUMBER, Node, reach
+from pullback.core.masked import unmask
+from pullback.core.primitive import Recorded
+from pullback.core.refusal import constant
+from pullback.core.tensor import Tensor, wrap
+
+#: For each node that computed a derivative: weak references to the nodes of what it is a derivative with respect to.
+_derivative_of: WeakKeyDictionary[Node, set[Any]] = WeakKeyDictionary()
+
+
+class GradientEdge(NamedTuple):
+    """A place in the graph, usable instead of a Tensor as output or input of `grad` and `backward`."""
+
+    node: Node
+    output_nr: int
+    ownership_token: Any = None
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The place of a Tensor in the graph, as it is now: later in-place writes to the Tensor do not move it."""
+    edge = tensor._resolved()
+    if edge is None:
+        raise lesson(
+            GraphError,
+            "It is not possible to get the gradient edge for a Tensor that does not require gradients",
+            instead="ask for gradients where the Tensor is made: tensor(..., requires_grad=True).",
+        )
+    return GradientEdge(edge[0], edge[1], tensor)
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Add the derivative of the sum of `tensors` (weighted by `grad_tensors`) to the ``.grad`` of the leaves.
+
+    Parameters
+    ----------
+    tensors
+        One Tensor or several; a Tensor with more than one element needs its entry of `grad_tensors`.
+    grad_tensors
+        For each of `tensors` a Tensor of its shape, or ``None`` for ones.
+    retain_graph
+        Keep saved values for another pass; defaults to `create_graph`.
+    create_graph
+        Record the pass, so that the gradients can be differentiated again.
+    inputs
+        Accumulate only into these.
+
+    Examples
+    --------
+    >>> import pullback as pb
+    >>> x = pb.tensor(3.0, requires_grad=True)
+    >>> pb.autograd.backward(x * x)
+    >>> x.grad
+    tensor(6.)
+    """
+    if grad_variables is not None:
+        warnings.warn("'grad_variables' is deprecated. Use 'grad_tensors' instead.", FutureWarning, stacklevel=2)
+        grad_tensors = grad_variables if grad_tensors is None else grad_tensors
+    outputs = _as_tuple(tensors)
+    targets = None
+    wanted: tuple[Any, ...] = ()
+    if inputs is not None:
+        wanted = _as_tuple(list(inputs.values()) if isinstance(inputs, dict) else inputs)
+        if not wanted:
+            raise lesson(
+                GraphError,
+                "`inputs` argument to `backward()` cannot be empty.",
+                instead="leave it out to accumulate into every leaf.",
+            )
+        targets = [_edge_of_input(x, k) for k, x in enumerate(wanted)]
+    if create_graph:
+        warnings.warn(
+            "Using backward() with create_graph=True stores gradients that hold their own graph in .grad, which holds the leaf: "
+            "a reference cycle until .grad is reset. grad(..., create_graph=True) makes none.",
+            UserWarning,
+            stacklevel=2,
+        )
+    task = _run(outputs, _seeds(outputs, grad_tensors), targets, retain_graph, create_graph)
+    for x, edge in zip(wanted, targets or (), strict=True):
+        found = task.captured.get(edge)
+        if found is not None:
+            _input_tensor(x)._accumulate(_connect(found, [edge], create_graph), create_graph)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> Any:
+    """The derivative of the sum of `outputs` (weighted by `grad_outputs`) with respect to `inputs`.
+
+    Parameters
+    ----------
+    outputs, inputs
+        A Tensor or several (`inputs` may be a dict, and the result is one then).
+    grad_outputs
+        For each output a Tensor of its shape, or ``None`` for ones (single elements only).
+    retain_graph
+        Keep saved values for another pass; defaults to `create_graph`.
+    create_graph
+        Record the pass, so that the result can be differentiated again.
+    allow_unused
+        Give ``None`` for inputs that take no part, instead of an error.
+    is_grads_batched
+        The first axis of each of `grad_outputs` counts separate derivatives.
+    materialize_grads
+        Give zeros instead of ``None``.
+
+    Returns
+    -------
+    tuple of Tensors, one per input, of the input's shape and dtype (a dict for a dict).
+
+    Examples
+    --------
+    >>> import pullback as pb
+    >>> x = pb.tensor(3.0, requires_grad=True)
+    >>> pb.autograd.grad(x * x, x)
+    (tensor(6.),)
+    """
+    if isinstance(inputs, dict):
+        values = grad(
+            outputs,
+            list(inputs.values()),
+            grad_outputs,
+            retain_graph,
+            create_graph,
+            only_inputs,
+            allow_unused,
+            is_grads_batched,
+            materialize_grads,
+        )
+        return dict(zip(inputs, values, strict=True))
+    if isinstance(inputs, Mapping):
+        raise lesson(TypeError, f"inputs must be Tensors, a sequence or a dict, but got {type(inputs).__name__}")
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True).", FutureWarning, stacklevel=2
+        )
+    outs, ins = _as_tuple(outputs), _as_tuple(inputs)
+    if not ins:
+        raise lesson(GraphError, "`inputs` argument to `grad()` cannot be empty.", instead="at least one Tensor.")
+    allow_unused = _check_materialize(ins, allow_unused, materialize_grads)
+    targets = [_edge_of_input(x, k) for k, x in enumerate(ins)]
+    if is_grads_batched:
+        return _grad_batched(outs, ins, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    task = _run(outs, _seeds(outs, grad_outputs), targets, retain_graph, create_graph)
+    results = []
+    for k, (x, edge) in enumerate(zip(ins, targets, strict=True)):
+        found = task.captured.get(edge)
+        if found is not None:
+            found = unmask(found)
+            kind = type(x) if isinstance(x, Tensor) else type(outs[0]) if isinstance(outs[0], Tensor) else Tensor
+            results.append(_connect(found, targets, True) if create_graph else wrap(kind, _bare(found)))
+        elif _is_derivative_of(outs, edge):
+            results.append(_zeros_like(x, create_graph))
+        elif materialize_grads:
+            results.append(_zeros_like(x, create_graph))
+        elif allow_unused:
+            results.append(None)
+        else:
+            raise _unused(k, x, edge, outs)
+    return tuple(results)
+
+
+def _bare(found: Any) -> Any:
+    return arrays.np.asarray(found) if isinstance(found, arrays.np.generic) else found
+
+
+def _run(outputs: Any, seeds: Any, targets: Any, retain_graph: bool | None, create_graph: bool) -> Pass:
+    retain = create_graph if retain_graph is None else retain_graph
+    task = Pass(create_graph, retain, targets)
+    task.connect = _connect
+    settings = modes.current().settings
+    if settings.detect_anomaly:
+        from pullback.core.anomaly import checker
+
+        task.check = checker(settings)
+    roots = []
+    for k, (output, seed) in enumerate(zip(outputs, seeds, strict=True)):
+        roots.append((_edge_of_output(output, k), seed if create_graph else seed._array))
+    return run(roots, task)
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, (Tensor, GradientEdge)):
+        return (value,)
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise lesson(
+            TypeError,
+            f"expected a Tensor or a sequence of Tensors, but got {type(value).__name__}",
+            instead="pullback.tensor(value, requires_grad=True) makes a Tensor.",
+        )
+    return tuple(value)
+
+
+def _edge_of_output(output: Any, position: int) -> Any:
+    if isinstance(output, GradientEdge):
+        return output.node, output.output_nr
+    edge = output._resolved()
+    if edge is None:
+        raise lesson(
+            GraphError,
+            f"element {position} of tensors does not require grad and does not have a grad_fn",
+            why="nothing it was computed from requires gradients, or it was computed without recording (no_grad, detach(), "
+            "NumPy).",
+            instead="make the inputs with requires_grad=True, and compute with Tensor operators.",
+        )
+    return edge
+
+
+def _edge_of_input(x: Any, position: int) -> Any:
+    if isinstance(x, GradientEdge):
+        return x.node, x.output_nr
+    if not isinstance(x, Tensor):
+        raise lesson(
+            TypeError,
+            f"all inputs have to be Tensors or GradientEdges, but got {type(x).__name__}",
+            instead="pullback.tensor(value, requires_grad=True) makes a Tensor.",
+        )
+    edge = x._resolved()
+    if edge is None:
+        raise lesson(
+            GraphError,
+            f"One of the differentiated Tensors does not require grad (input {position})",
+            instead="make it with requires_grad=True before computing with it.",
+        )
+    return edge
+
+
+def _input_tensor(x: Any) -> Tensor:
+    if isinstance(x, Tensor):
+        return x
+    if x.node.number == LEAF_NUMBER:
+        return x.node.variable
+    return x.ownership_token
+
+
+def _check_materialize(ins: Any, allow_unused: bool | None, materialize: bool) -> bool:
+    if materialize and allow_unused is False:
+        raise lesson(
+            ValueError,
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.",
+        )
+    if materialize and any(isinstance(x, GradientEdge) for x in ins):
+        raise lesson(GraphError, "materialize_grads cannot be used when the given input is a GradientEdge")
+    return materialize if allow_unused is None else allow_unused
+
+
+def _spec(output: Any) -> Any:
+    if isinstance(output, GradientEdge):
+        return output.node.specs[output.output_nr]
+    return tuple(output._array.shape), output.dtype
+
+
+def _seeds(outputs: Any, given: Any) -> list[Any]:
+    """The first cotangents: given ones, checked; ones for single real elements."""
+    if given is None:
+        seeds: Sequence[Any] = [None] * len(outputs)
+    elif isinstance(given, Tensor) or not isinstance(given, Iterable):
+        seeds = [given]
+    else:
+        seeds = list(given)
+    if len(seeds) != len(outputs):
+        raise lesson(
+            GraphError,
+            f"got {len(outputs)} tensors and {len(seeds)} gradients",
+            instead="one gradient (or None) per output.",
+        )
+    return [_seed(output, seed, k) for k, (output, seed) in enumerate(zip(outputs, seeds, strict=True))]
+
+
+def _seed(output: Any, seed: Any, position: int) -> Any:
+    shape, dtype = _spec(output)
+    kind = type(output) if isinstance(output, Tensor) else Tensor
+    if seed is None:
+        if arrays.np.prod(shape, dtype=int) != 1:
+            raise lesson(
+                GraphError,
+                f"grad can be implicitly created only for scalar outputs, output {position} has shape {list(shape)}",
+                why="a derivative of several elements needs to know their weights.",
+                instead="y.sum().backward(), or y.backward(gradient=weights) with one weight per element.",
+            )
+        if arrays.is_complex(dtype):
+            raise lesson(
+                GraphError,
+                f"grad can be implicitly created only for real scalar outputs but got {dtype}",
+                instead="differentiate a real function of it, such as abs(y), or pass the gradient.",
+            )
+        xp = arrays.namespace(output._array) if isinstance(output, Tensor) else arrays.np
+        return wrap(kind, xp.ones(shape, dtype=arrays.from_numpy_dtype(dtype, xp)))
+    if not isinstance(seed, Tensor):
+        raise lesson(
+            TypeError,
+            f"gradients can be either Tensors or None, but got {type(seed).__name__}",
+            instead="pullback.asarray(weights).",
+        )
+    if tuple(seed._array.shape) != tuple(shape):
+        raise lesson(
+            GraphError,
+            f"Mismatch in shape: grad_output[{position}] has a shape of {seed.shape!r} and output[{position}] has a shape of "
+            f"{output.shape if isinstance(output, Tensor) else shape!r}.",
+            why="there is one weight per element; nothing is broadcast here.",
+            instead="a gradient of the output's own shape.",
+        )
+    if arrays.is_complex(seed.dtype) != arrays.is_complex(dtype):
+        raise lesson(
+            GraphError,
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+            f"grad_output[{position}] has a dtype of {seed.dtype} and output[{position}] has a dtype of {dtype}.",
+        )
+    if seed.dtype != dtype:
+        xp = arrays.namespace(seed._array)
+        return Recorded.xp.astype(seed, dtype) if seed.requires_grad else wrap(kind, arrays.cast(seed._array, dtype, xp))
+    return seed
+
+
+def _connect(found: Any, targets: Any, create_graph: bool) -> Any:
+    """Under create_graph: make a derivative differentiable, and remember what it is a derivative of."""
+    found = unmask(found)
+    if not create_graph:
+        return found
+    if not found.requires_grad:
+        return constant(found, targets)
+    node = found._resolved()[0]
+    if node.number != LEAF_NUMBER:
+        _derivative_of.setdefault(node, set()).update(ref(edge[0]) for edge in targets)
+    return found
+
+
+def _is_derivative_of(outputs: Any, edge: Any) -> bool:
+    """True when the outputs come from a derivative with respect to this input that happens not to depend on it."""
+    order, _ = reach([_edge_of_output(output, k)[0] for k, output in enumerate(outputs)])
+    wanted = ref(edge[0])
+    return any(wanted in _derivative_of.get(node, ()) for node in order)
+
+
+def _zeros_like(x: Any, create_graph: bool) -> Any:
+    shape, dtype = _spec(x)
+    kind = type(x) if isinstance(x, Tensor) else Tensor
+    xp = arrays.namespace(x._array) if isinstance(x, Tensor) else arrays.np
+    zeros = wrap(kind, arrays.zeros(shape, dtype, xp))
+    return constant(zeros, [x._resolved()]) if create_graph and isinstance(x, Tensor) else zeros
+
+
+def _unused(position: int, x: Any, edge: Any, outputs: Any) -> UnusedInputError:
+    return lesson(
+        UnusedInputError,
+        f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set allow_unused=True if "
+        "this is the desired behavior.",
+        why="no recorded path leads from the outputs to it: it was not used, or the path was cut by detach(), no_grad, an "
+        "integer cast, NumPy, or a rule that returned None.",
+        instead="materialize_grads=True to get zeros, allow_unused=True to get None, or use the Tensor itself.",
+        position=position,
+    )
+
+
+def _grad_batched(outs: Any, ins: Any, grad_outputs: Any, retain: Any, create: bool, allow: bool, zeros: bool) -> Any:
+    """One pass per entry of the first axis of the seeds, stacked."""
+    seeds = _as_tuple(grad_outputs)
+    for position, (output, seed) in enumerate(zip(outs, seeds, strict=True)):
+        shape = tuple(_spec(output)[0])
+        if tuple(seed._array.shape[1:]) != shape or seed.ndim == 0:
+            raise lesson(
+                GraphError,
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
+                f"sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
+                f"detected: grad_output[{position}] has a shape of {seed.shape!r} and output[{position}] has a shape of "
+                f"{output.shape!r}.",
+            )
+    size = seeds[0].shape[0]
+    keep = retain if retain is not None else create
+    rows = [
+        grad(
+            outs,
+            ins,
+            [seed[k] for seed in seeds],
+            retain_graph=keep or k < size - 1,
+            create_graph=create,
+            allow_unused=allow,
+            materialize_grads=zeros,
+        )
+        for k in range(size)
+    ]
+    return tuple(None if column[0] is None else Recorded.xp.stack(list(column)) for column in zip(*rows, strict=True))
+
+
+def tensor_backward(
+    self: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the derivative of this Tensor to the ``.grad`` of the leaves; see `pullback.autograd.backward`."""
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+Tensor.backward = tensor_backward  # type: ignore[attr-defined]

@@ -1,0 +1,249 @@
+"""The backward walk.  Knows no arrays: a cotangent is anything that can be added.
+
+`run` visits the reachable nodes from the latest to the earliest, hands each node the summed cotangents of its outputs, and
+adds what the node returns to the sums of its producers.  A leaf is visited as soon as its last consumer ran.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import itertools
+import operator
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pullback.core import modes
+from pullback.core.graph import FREED, Edge, Node, leading_to, reach
+
+_task_numbers = itertools.count()
+_current: contextvars.ContextVar[Pass | None] = contextvars.ContextVar("pullback backward pass", default=None)
+#: A backward pass started inside a backward pass (checkpoints, implicit layers) moves to a fresh stack this often.
+NESTING_PER_STACK = 40
+
+
+class Pass:
+    """One backward pass: what was asked for, and what was found.
+
+    Attributes
+    ----------
+    record
+        ``create_graph``: cotangents are Tensors and the walk itself is recorded.
+    retain
+        Keep the saved values for another pass.
+    targets
+        The edges asked for; ``None`` when every leaf is.
+    running
+        The nodes whose rule must run to reach the targets; ``None`` when every node's must.
+    captured
+        The summed cotangent found at each target.
+    connect
+        Under `record`: what makes a leaf's cotangent differentiable where it is a constant.
+    """
+
+    __slots__ = (
+        "captured",
+        "check",
+        "connect",
+        "depth",
+        "final",
+        "node",
+        "number",
+        "outer",
+        "record",
+        "retain",
+        "running",
+        "target_nodes",
+        "targets",
+    )
+
+    def __init__(self, record: bool, retain: bool, targets: Sequence[Edge] | None) -> None:
+        self.number = next(_task_numbers)
+        self.record = record
+        self.retain = retain
+        self.targets = None if targets is None else set(targets)
+        self.target_nodes = None if targets is None else {edge[0] for edge in targets}
+        self.running: set[Node] | None = None
+        self.captured: dict[Edge, Any] = {}
+        self.final: list[Callable[[], object]] = []
+        self.check: Callable[[Node, Any], object] | None = None
+        self.connect: Any = None
+        self.node: Node | None = None
+        self.outer: Pass | None = None
+        self.depth = 0
+
+    def wants(self, edge: Any) -> bool:
+        """True when a cotangent along `edge` is of use to this pass."""
+        if not edge:
+            return False
+        return self.running is None or edge[0] in self.running or edge in self.targets  # type: ignore[operator]
+
+
+def current_pass() -> Pass | None:
+    """The backward pass that is running in this context, if any."""
+    return _current.get()
+
+
+def run(roots: Sequence[tuple[Edge, Any]], task: Pass) -> Pass:
+    """Pull the seeds of `roots` back through the graph.
+
+    Parameters
+    ----------
+    roots
+        Pairs of an edge and its seed (``None`` for an undefined one).
+    task
+        What is asked for; its ``captured`` holds the answer at the end.
+    """
+    task.outer = _current.get()
+    if task.outer is not None:
+        task.depth = task.outer.depth + 1
+        if task.depth % NESTING_PER_STACK == 0:
+            return _on_fresh_stack(lambda: _run_in_mode(roots, task))
+    return _run_in_mode(roots, task)
+
+
+def _run_in_mode(roots: Sequence[tuple[Edge, Any]], task: Pass) -> Pass:
+    token = _current.set(task)
+    mode = modes.enter(modes.plain(task.record, modes.current().settings))
+    try:
+        _walk(roots, task)
+        for callback in task.final:
+            callback()
+    except BaseException as error:
+        if task.node is not None and not getattr(error, "_pullback_located", False):
+            _locate(error, task.node)
+        raise
+    finally:
+        task.node = None
+        modes.leave(mode)
+        _current.reset(token)
+    return task
+
+
+def _locate(error: BaseException, node: Node) -> None:
+    """Say once, in a note, which node was being pulled back through."""
+    error.add_note(f"Raised while pulling back through {node.name()} (node number {node.number}).")
+    try:
+        error._pullback_located = True  # type: ignore[attr-defined]
+    except AttributeError:  # exceptions with __slots__
+        return
+
+
+def _on_fresh_stack(function: Callable[[], Pass]) -> Pass:
+    """Run in a new thread, so that passes nested hundreds deep do not use up one stack."""
+    outcome: list[Any] = [None, None]
+    context = contextvars.copy_context()
+
+    def target() -> None:
+        try:
+            outcome[0] = context.run(function)
+        except BaseException as error:
+            outcome[1] = error
+
+    thread = threading.Thread(target=target, name="pullback nested backward")
+    thread.start()
+    thread.join()
+    if outcome[1] is not None:
+        raise outcome[1]
+    return outcome[0]
+
+
+def _walk(roots: Sequence[tuple[Edge, Any]], task: Pass) -> None:
+    add = operator.add
+    add_into = operator.add if task.record else operator.iadd
+    table: dict[Node, list[Any]] = {}  # the sums, one list per node, one entry per output
+    owned: set[Edge] = set()  # sums that the engine itself allocated, and so may add into
+    for edge, seed in roots:
+        slot = table.setdefault(edge[0], [None] * len(edge[0].specs))
+        old = slot[edge[1]]
+        slot[edge[1]] = seed if old is None else add(old, seed)
+
+    order, leaves = reach([edge[0] for edge, _ in roots])
+    if task.targets is not None:
+        task.running = leading_to(order, task.target_nodes)  # type: ignore[arg-type]
+    closing: dict[Node, list[Node]] = {}  # the leaves that are complete once this node ran
+    for leaf, last in leaves.items():
+        if last is None:
+            _visit_leaf(leaf, table, task)
+        else:
+            closing.setdefault(last, []).append(leaf)
+
+    running, retain, plain = task.running, task.retain, task.targets is None and task.check is None
+    take = table.pop
+    for node in order:
+        cotangents = take(node, None)
+        if cotangents is not None:
+            task.node = node
+            if node.hooks is None and plain:
+                grads = node.pull(cotangents, task)
+            else:
+                grads = _pull_with_care(node, cotangents, task, running)
+            if not retain and node.saved is not None:
+                node.saved = FREED
+            if grads is not None:
+                for edge, cotangent in zip(node.edges, grads):  # noqa: B905 - lengths were checked by the node
+                    if edge:
+                        producer, position = edge
+                        slot = table.get(producer)
+                        if slot is None:
+                            specs = producer.specs
+                            if len(specs) == 1:
+                                table[producer] = [cotangent]
+                            else:
+                                table[producer] = slot = [None] * len(specs)
+                                slot[position] = cotangent
+                        elif cotangent is not None:
+                            old = slot[position]
+                            if old is None:
+                                slot[position] = cotangent
+                            elif edge in owned:
+                                slot[position] = add_into(old, cotangent)
+                            else:
+                                slot[position] = add(old, cotangent)
+                                owned.add(edge)
+        if node in closing:
+            for leaf in closing[node]:
+                _visit_leaf(leaf, table, task)
+
+
+def _pull_with_care(node: Node, cotangents: list[Any], task: Pass, running: set[Node] | None) -> Any:
+    """The same step with hooks, captures and checks; ``None`` when the node's rule need not run."""
+    hooks = node.hooks
+    if hooks is not None:
+        cotangents = hooks.on_cotangents(cotangents, task)
+    _capture(node, cotangents, task)
+    if running is not None and node not in running:
+        return None
+    if hooks is not None:
+        cotangents = hooks.before(cotangents, task)
+    grads = node.pull(list(cotangents), task)
+    if hooks is not None:
+        grads = hooks.after(node, grads, cotangents, task)
+    if task.check is not None:
+        task.check(node, grads)
+    return grads
+
+
+def _capture(node: Node, cotangents: list[Any], task: Pass) -> None:
+    if task.target_nodes is not None and node in task.target_nodes:
+        for position, cotangent in enumerate(cotangents):
+            if (node, position) in task.targets:  # type: ignore[operator]
+                task.captured[node, position] = cotangent
+
+
+def _visit_leaf(leaf: Node, table: dict[Node, list[Any]], task: Pass) -> None:
+    cotangents = table.pop(leaf, None)
+    if cotangents is None:
+        return
+    task.node = leaf
+    hooks = leaf.hooks
+    if hooks is not None:
+        cotangents = hooks.on_cotangents(cotangents, task)
+    if task.targets is not None:
+        _capture(leaf, cotangents, task)
+        return
+    if hooks is not None:
+        cotangents = hooks.before(cotangents, task)
+    leaf.pull(cotangents, task)
+    if hooks is not None:
+        hooks.after(leaf, (), cotangents, task)

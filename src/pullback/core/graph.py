@@ -1,0 +1,146 @@
+"""The graph: nodes, and edges from a consumer to the producers of its inputs.  Knows no arrays.
+
+A node is one recorded operation.  ``node.edges`` has one entry per argument of that operation::
+
+    (producer, output_number)   the argument came out of another node, or is a leaf that requires gradients
+    None                        a Tensor without gradients
+    NOT_A_TENSOR                anything else (also falsy, so that ``if edge:`` asks "is there a path?")
+
+Nodes are numbered as they are created.  An operation can only consume what already exists, so descending numbers are a
+topological order, and `reach` needs a sort instead of a recursion.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from typing import Any
+from weakref import WeakKeyDictionary
+
+Edge = tuple["Node", int]
+
+NOT_A_TENSOR: Any = ()
+#: Leaves carry this instead of a creation number: they are visited by their last consumer's position, not their own.
+LEAF_NUMBER = 2**64 - 1
+
+
+class _Freed:
+    """What stands in ``node.saved`` after the values were released."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<freed>"
+
+
+FREED = _Freed()
+_numbers = itertools.count()
+next_number = _numbers.__next__
+by_number = attrgetter("number")
+_metadata: WeakKeyDictionary[Node, dict[Any, Any]] = WeakKeyDictionary()
+
+
+class Node:
+    """One recorded operation: where its inputs came from, and how to pull a cotangent back through it.
+
+    Attributes
+    ----------
+    edges
+        One edge per argument, see the module's docstring.
+    number
+        Creation number: consumers have larger ones than their producers.
+    saved
+        What the rule needs; ``None`` when it needs nothing, `FREED` after release.
+    specs
+        ``(shape, dtype)`` of each output, ``None`` for an output that is not a Tensor.
+    hooks
+        A `pullback.core.hooks.Hooks`, or ``None``.
+    """
+
+    __slots__ = ("__weakref__", "edges", "hooks", "number", "saved", "specs")
+
+    edges: tuple[Any, ...]
+    number: int
+    saved: Any
+    specs: tuple[Any, ...]
+    hooks: Any
+
+    def pull(self, cotangents: list[Any], task: Any) -> Any:
+        """Cotangents of the outputs to cotangents of the inputs, one per edge."""
+        raise NotImplementedError
+
+    def adopt_buffer(self, position: int, buffer: Any) -> None:
+        """Told when output `position` gets a write log: whoever saved that output must know it."""
+        for entry in getattr(self.saved, "entries", self.saved) or ():
+            if getattr(entry, "position", None) == position and entry._buffer is None:
+                entry._buffer = buffer
+
+    def name(self) -> str:
+        """The name that pictures and messages show, for example ``'MulBackward0'``."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The edges as torch shows them: ``(node, output number)`` per Tensor argument, ``(None, 0)`` where no path is."""
+        return tuple(edge or (None, 0) for edge in self.edges if edge is not NOT_A_TENSOR)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dict for whatever a user wants to attach to the node."""
+        return _metadata.setdefault(self, {})
+
+    def _sequence_nr(self) -> int:
+        return self.number
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {hex(id(self))}>"
+
+
+def reach(roots: Iterable[Node]) -> tuple[list[Node], dict[Node, Node | None]]:
+    """Every node reachable from `roots`: the inner ones, consumers before producers, and the leaves with their last consumer.
+
+    A leaf that is itself a root and has no consumer maps to ``None``.
+    """
+    seen: set[Node] = set()
+    leaves: dict[Node, Node | None] = {}
+    stack: list[Node] = []
+    for root in roots:
+        if root.number == LEAF_NUMBER:
+            leaves.setdefault(root, None)
+        elif root not in seen:
+            seen.add(root)
+            stack.append(root)
+    pop, push, add = stack.pop, stack.append, seen.add
+    while stack:
+        node = pop()
+        for edge in node.edges:
+            if edge:
+                producer = edge[0]
+                if producer not in seen:
+                    if producer.number != LEAF_NUMBER:
+                        add(producer)
+                        push(producer)
+                    else:
+                        last = leaves.get(producer)
+                        if last is None or node.number < last.number:
+                            leaves[producer] = node
+    return sorted(seen, key=by_number, reverse=True), leaves
+
+
+def leading_to(order: list[Node], targets: set[Node]) -> set[Node]:
+    """Those nodes of `order` from which a path leads to one of `targets`; a target counts only if it leads to another."""
+    found: set[Node] = set()
+    for node in reversed(order):
+        for edge in node.edges:
+            if edge and (edge[0] in targets or edge[0] in found):
+                found.add(node)
+                break
+    return found
+
+
+def walk(roots: Iterable[Node]) -> Iterator[Node]:
+    """Inner nodes, then leaves: for drawing, linting and searching."""
+    order, leaves = reach(roots)
+    yield from order
+    yield from leaves

@@ -1,0 +1,248 @@
+"""Whether operations are recorded, for this thread and this asyncio task.
+
+One ``ContextVar`` holds one object, the mode, whose attribute ``recording`` says whether operators build a graph.  There are
+three kinds of mode, and the hot path only compares with the first:
+
+* ``ON`` and ``OFF``, the two plain ones (``ON`` is where every thread starts);
+* a running ``Function.forward``: its ctx is the mode, so that operators inside can tell captured Tensors from arguments;
+* `Special`: a plain mode plus `Settings` that are rarely used (anomaly detection, inference, a watched backward).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from contextvars import ContextVar
+from typing import Any
+
+
+class Mode:
+    """A plain mode: recording or not."""
+
+    __slots__ = ("recording",)
+    settings: Settings
+    _inputs: tuple[Any, ...] = ()  # while a Function's forward is the mode: its arguments
+
+    def __init__(self, recording: bool) -> None:
+        self.recording = recording
+
+    def leaves(self, tensor: Any, how: str) -> None:
+        """Told whenever the value of a Tensor leaves the graph; whoever watches a rule wants to know."""
+        if self.settings.watcher is not None and tensor.requires_grad:
+            self.settings.watcher.leaves(tensor, how)
+
+    def wrote(self, tensor: Any) -> None:
+        """Told whenever a Tensor is written in place."""
+
+    def reads(self, tensor: Any) -> None:
+        """Told, when it is neither `ON` nor `OFF` and not recording, that an operator reads a differentiable Tensor."""
+        if self.settings.watcher is not None:
+            self.settings.watcher.leaves(tensor, "no_grad()")
+
+
+class Settings:
+    """What may accompany a mode.  Immutable; ``PLAIN`` is the usual one."""
+
+    __slots__ = ("check_nan", "detect_anomaly", "inference", "watcher")
+
+    def __init__(
+        self, detect_anomaly: bool = False, check_nan: bool = True, inference: bool = False, watcher: Any = None
+    ) -> None:
+        self.detect_anomaly = detect_anomaly
+        self.check_nan = check_nan
+        self.inference = inference
+        self.watcher = watcher
+
+    def replace(self, **changes: Any) -> Settings:
+        """A copy with some fields changed; `PLAIN` itself when nothing is left."""
+        fields = {name: getattr(self, name) for name in self.__slots__} | changes
+        if not (fields["detect_anomaly"] or fields["inference"] or fields["watcher"] is not None):
+            return PLAIN
+        return Settings(**fields)
+
+
+PLAIN = Settings()
+Mode.settings = PLAIN
+
+
+class Special(Mode):
+    """A mode with settings other than ``PLAIN``."""
+
+    __slots__ = ("settings",)
+
+    def __init__(self, recording: bool, settings: Settings) -> None:
+        self.recording = recording
+        self.settings = settings
+
+
+ON = Mode(True)
+OFF = Mode(False)
+_current: ContextVar[Any] = ContextVar("pullback mode", default=ON)
+current = _current.get
+enter = _current.set
+leave = _current.reset
+
+
+def plain(recording: bool, settings: Settings = PLAIN) -> Mode:
+    """The mode with these settings; the two usual ones are shared objects."""
+    if settings is PLAIN:
+        return ON if recording else OFF
+    return Special(recording, settings)
+
+
+def is_grad_enabled() -> bool:
+    """True when operators on Tensors that require gradients are recorded.
+
+    >>> import pullback as pb
+    >>> with pb.no_grad():
+    ...     pb.is_grad_enabled()
+    False
+    """
+    return current().recording
+
+
+class _Switch:
+    """A mode change usable as ``with``, as a decorator of functions and of generators, with or without parentheses."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        self = super().__new__(cls)
+        if callable(function):
+            self.__init__()  # type: ignore[misc]
+            return self(function)
+        return self
+
+    def __init__(self, function: Any = None) -> None:
+        self._tokens: list[Any] = []
+
+    def mode(self) -> Any:
+        """The mode to enter."""
+        raise NotImplementedError
+
+    def __enter__(self) -> None:
+        self._tokens.append(enter(self.mode()))
+
+    def __exit__(self, *exception: object) -> None:
+        leave(self._tokens.pop())
+
+    def _again(self) -> _Switch:
+        """A fresh switch of the same kind, so that one decorator serves many threads."""
+        return type(self)()
+
+    def __call__(self, function: Any) -> Any:
+        if inspect.isclass(function):
+            warnings.warn(
+                f"Decorating the class {function.__name__} switches modes only while it is instantiated. "
+                "Decorate its methods instead.",
+                FutureWarning,
+                stacklevel=2,
+            )
+        if inspect.isgeneratorfunction(function):
+            return self._wrap_generator(function)
+
+        @functools.wraps(function)
+        def switched(*args: Any, **kwargs: Any) -> Any:
+            with self._again():
+                return function(*args, **kwargs)
+
+        return switched
+
+    def _wrap_generator(self, function: Any) -> Any:
+        """Switch around every resume of a generator, so that its caller keeps its own mode."""
+
+        @functools.wraps(function)
+        def switched(*args: Any, **kwargs: Any) -> Any:
+            generator = function(*args, **kwargs)
+            resume: Any = functools.partial(next, generator)
+            while True:
+                try:
+                    with self._again():
+                        item = resume()
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    resume = functools.partial(generator.send, (yield item))
+                except GeneratorExit:
+                    with self._again():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    resume = functools.partial(generator.throw, error)
+
+        return switched
+
+
+class no_grad(_Switch):  # noqa: N801 - used like a statement
+    """Do not record inside: ``with no_grad():``, or as a decorator.
+
+    >>> import pullback as pb
+    >>> x = pb.tensor(2.0, requires_grad=True)
+    >>> with pb.no_grad():
+    ...     y = x * x
+    >>> y.requires_grad
+    False
+    """
+
+    def mode(self) -> Any:
+        return plain(False, current().settings)
+
+
+class enable_grad(_Switch):  # noqa: N801
+    """Record inside, also within `no_grad` and within a ``Function.forward``."""
+
+    def mode(self) -> Any:
+        return plain(True, current().settings)
+
+
+class set_grad_enabled(_Switch):  # noqa: N801
+    """Switch recording on or off: at once when called, until the end of the block when used with ``with``."""
+
+    def __new__(cls, mode: bool) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self.enabled = bool(mode)
+        self._before = current()
+        self._tokens = []
+        enter(self.mode())
+
+    def mode(self) -> Any:
+        return plain(self.enabled, current().settings)
+
+    def __enter__(self) -> None:
+        enter(self.mode())
+
+    def __exit__(self, *exception: object) -> None:
+        enter(self._before)
+
+    def _again(self) -> _Switch:
+        return enable_grad() if self.enabled else no_grad()
+
+    def __call__(self, function: Any) -> Any:
+        enter(self._before)
+        return super().__call__(function)
+
+
+class inference_mode(_Switch):  # noqa: N801
+    """`no_grad` under its other name; results are ordinary Tensors that do not require gradients."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        return super().__new__(cls, mode if callable(mode) else None)
+
+    def __init__(self, mode: Any = True) -> None:
+        super().__init__()
+        self.enabled = mode if isinstance(mode, bool) else True
+
+    def mode(self) -> Any:
+        old = current()
+        settings = old.settings.replace(inference=self.enabled)
+        return plain(old.recording and not self.enabled, settings)
+
+    def _again(self) -> _Switch:
+        return inference_mode(self.enabled)
+
+
+def is_inference_mode_enabled() -> bool:
+    """True inside `inference_mode`."""
+    return bool(current().settings.inference)

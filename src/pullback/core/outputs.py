@@ -1,0 +1,177 @@
+"""What ``forward`` returned, given its place in the graph.
+
+Per output: marked dirty → the same object with a new history; an input returned as it is → a view of it that belongs to this
+node; not differentiable → no history; anything else → this node becomes its ``grad_fn``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from pullback.core import arrays, views
+from pullback.core.errors import InplaceError, RuleError, lesson
+from pullback.core.graph import Node
+from pullback.core.recompute import tensors_in
+from pullback.core.tensor import Leaf, Tensor, wrap
+from pullback.core.views import View
+
+
+def plain_outputs(ctx: Any, args: tuple[Any, ...], result: Any) -> Any:
+    """The outputs of a call that is not recorded: without history, and never the very input object."""
+    if isinstance(result, Tensor):
+        if result._edge is None and all(value is not result for value in args):
+            return result
+        return _plain(ctx, args, result)
+    if result.__class__ is tuple or isinstance(result, tuple):
+        return tuple([_plain(ctx, args, r) if isinstance(r, Tensor) else r for r in result])
+    return result
+
+
+def _plain(ctx: Any, args: tuple[Any, ...], output: Tensor) -> Tensor:
+    if ctx._marks is not None and any(output is dirty for dirty in ctx._marks.dirty):
+        return output
+    if any(value is output for value in args):
+        return _alias(output, None, f"Output of {ctx.operator.__name__}")
+    if output._edge is not None and output.requires_grad:
+        return wrap(type(output), output._array, output._shared_buffer())
+    return output
+
+
+def attach(ctx: Any, args: tuple[Any, ...], result: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Make `ctx` the node of the outputs; returns what apply returns, and the outputs as a tuple."""
+    single = not isinstance(result, tuple)
+    if single and isinstance(result, (list, dict, set)) and tensors_in(result):
+        raise lesson(
+            RuleError,
+            f"{ctx.operator.__name__}.forward returned a {type(result).__name__} of Tensors",
+            why="only a Tensor or a tuple is connected to the graph; the Tensors in it would silently lose their gradients.",
+            instead="return a tuple, return a, b; and let a small function around apply() build the container.",
+        )
+    raw = (result,) if single else tuple(result)
+    marks = ctx._marks
+    dirty = marks.dirty if marks is not None else ()
+    _check_dirty(ctx, args, raw, dirty)
+    inexact = [isinstance(r, Tensor) and arrays.is_inexact(r.dtype) for r in raw]
+    skip = marks.non_differentiable if marks is not None else ()
+    ctx.specs = tuple([(r._array.shape, r.dtype) if isinstance(r, Tensor) else None for r in raw])
+    outputs: list[Any] = []
+    for position, output in enumerate(raw):
+        if not isinstance(output, Tensor):
+            outputs.append(output)
+        elif not inexact[position] or any(output is t for t in skip):
+            outputs.append(_without_history(ctx, args, output, dirty))
+            if not ctx._materialize_non_diff_grads:
+                ctx._marks.non_differentiable = (*ctx._marks.non_differentiable, position)
+        else:
+            outputs.append(_with_history(ctx, args, output, position, dirty, len(raw)))
+    return (outputs[0] if single else tuple(outputs)), tuple(outputs)
+
+
+def _without_history(ctx: Any, args: Any, output: Tensor, dirty: Any) -> Tensor:
+    if any(value is output for value in args) and not any(output is d for d in dirty):
+        return _alias(output, None, _view_name(ctx, 0))
+    if output._edge is not None and output.requires_grad and output._view is None:
+        output._edge = None
+    return output
+
+
+def _with_history(ctx: Any, args: Any, output: Tensor, position: int, dirty: Any, count: int) -> Tensor:
+    edge = (ctx, position)
+    if any(output is d for d in dirty):
+        output._shared_buffer().touch()
+        views.rebase(output, edge)
+        return output
+    if any(value is output for value in args):
+        return _alias(output, edge, _view_name(ctx, position))
+    if output._edge.__class__ is tuple and output._edge[0].number < ctx.number:
+        # a Tensor from outside that has a history of its own keeps it; the result is an alias
+        return _alias(output, edge, _view_name(ctx, position))
+    if output._view is not None:
+        base = output._view.base
+        output._view = View(base, output._view.steps, edge, _view_name(ctx, position))
+        output._edge = output._view
+        return output
+    output._edge = edge
+    return output
+
+
+def _view_name(ctx: Any, position: int) -> str:
+    return f"Output {position} of {ctx.operator.__name__} is a view"
+
+
+def _alias(source: Tensor, edge: Any, forbidden: str) -> Tensor:
+    """A new Tensor over the same memory: the view of an input that was returned as it is."""
+    alias = wrap(type(source), source._array, source._shared_buffer(), edge)
+    base = source if source._view is None else source._view.base
+    steps = () if source._view is None else source._view.steps
+    alias._view = View(base, steps, edge, forbidden)
+    if edge is not None:
+        alias._edge = alias._view
+    return alias
+
+
+def _check_dirty(ctx: Any, args: Any, raw: tuple[Any, ...], dirty: tuple[Any, ...]) -> None:
+    name = ctx.operator.__name__
+    for tensor in dirty:
+        if not isinstance(tensor, Tensor):
+            raise lesson(
+                RuleError,
+                f"mark_dirty can only accept variables, but an argument is of type {type(tensor).__name__}",
+                instead="the input Tensors that forward wrote into.",
+            )
+        if all(tensor is not value for value in args):
+            warnings.warn(
+                f"ctx.mark_dirty() in {name}.forward received a tensor that was not an input. Only input Tensors that have "
+                "been mutated should be passed to ctx.mark_dirty().",
+                UserWarning,
+                stacklevel=4,
+            )
+            continue
+        if tensor._edge.__class__ is Leaf:
+            views._refuse_leaf("a leaf Variable that requires grad has been used in an in-place operation.")
+        if all(tensor is not output for output in raw):
+            raise lesson(
+                RuleError,
+                f"Some elements marked as dirty during the forward method were not returned as output: {name}. The inputs that "
+                "are modified inplace must all be outputs of the Function.",
+                why="the new value needs a place in the graph, and only outputs have one.",
+                instead="return the changed input from forward.",
+            )
+        if tensor._view is not None and len(raw) > 1:
+            raise lesson(
+                InplaceError,
+                f"If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more "
+                f"than one Tensor: {name}",
+                why="the history of the base would have to go through one of several outputs.",
+                instead="clone() the input first, or split the Function: one that writes, one that computes the rest.",
+            )
+    if ctx._marks is not None:
+        _check_undeclared(ctx, args, raw, dirty)
+
+
+def _check_undeclared(ctx: Any, args: Any, raw: tuple[Any, ...], dirty: tuple[Any, ...]) -> None:
+    """An input that was written without mark_dirty: its graph would still describe the old value."""
+    for written in ctx._marks.written:
+        if any(written is d or (written._view is not None and written._view.base is d) for d in dirty):
+            continue
+        for position, (value, edge) in enumerate(zip(args, ctx.edges, strict=True)):
+            if not isinstance(value, Tensor) or value._buffer is None or value._buffer is not written._buffer:
+                continue
+            if any(value is d or value._buffer is d._buffer for d in dirty):
+                continue
+            if edge or any(value is output for output in raw):
+                from pullback.core.rules import argument
+
+                raise lesson(
+                    InplaceError,
+                    f"{ctx.operator.__name__}.forward wrote into its input {argument(ctx, position)} in place without "
+                    "ctx.mark_dirty",
+                    why="whoever uses that Tensor later would see the new values with the old gradient.",
+                    instead="ctx.mark_dirty(x) and return x; or write into x.clone().",
+                )
+
+
+def is_node(value: Any) -> bool:
+    """True for nodes of the graph."""
+    return isinstance(value, Node)

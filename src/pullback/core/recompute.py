@@ -1,0 +1,133 @@
+"""Running forward again, recorded, so that saved intermediates know how they depend on the inputs.
+
+A value that ``forward`` saved and that is neither an input nor an output was computed while nothing was recorded.  For a first
+derivative that does not matter.  When the backward pass is itself recorded, forward is run once more with recording on; the
+intermediates of that run have the same values and a place in the graph.  Where the second run cannot vouch for a value (it came
+out different, or something left the graph on the way), using it plants a delayed error instead of a wrong number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pullback.core import arrays, modes
+from pullback.core.errors import PullbackError
+from pullback.core.graph import Node
+from pullback.core.refusal import refused
+from pullback.core.saved import pack, unpack
+from pullback.core.tensor import Tensor, wrap
+
+
+class Watcher:
+    """Hears of every recorded value that leaves the graph while a rule runs."""
+
+    def __init__(self) -> None:
+        self.cuts: list[str] = []
+
+    def leaves(self, tensor: Tensor, how: str) -> None:
+        """Note a cut."""
+        if how not in self.cuts:
+            self.cuts.append(how)
+
+
+class Rerun:
+    """The arguments of a call, kept so that its forward can run again.
+
+    ``impossible`` is the reason why it cannot, if there is one (it wrote into its arguments).
+    """
+
+    __slots__ = ("_arguments", "call", "impossible")
+
+    def __init__(self, args: Iterable[Any], edges: Iterable[Any], call: Callable[..., Any], impossible: str = "") -> None:
+        self._arguments = [
+            (True, pack(a, (a,), (edge,), ())) if isinstance(a, Tensor) else (False, a)
+            for a, edge in zip(args, edges, strict=True)
+        ]
+        self.call = call
+        self.impossible = impossible
+
+    def arguments(self, node: Node) -> list[Any]:
+        """The arguments, checked to be what they were."""
+        return [unpack(value, node, "an input") if packed else value for packed, value in self._arguments]
+
+
+class Recomputed:
+    """Asks a second, recorded run of forward for the values that the first one saved."""
+
+    def __init__(self, node: Any, rerun: Rerun) -> None:
+        self.node = node
+        self.trouble = rerun.impossible
+        self.watcher = Watcher()
+        self.ctx: Any = None
+        if not self.trouble:
+            self._run(rerun)
+
+    def _run(self, rerun: Rerun) -> None:
+        settings = modes.current().settings.replace(watcher=self.watcher)
+        token = modes.enter(modes.plain(True, settings))
+        try:
+            self.ctx = rerun.call(rerun.arguments(self.node))
+        except PullbackError as error:
+            self.trouble = f"running forward again raised {type(error).__name__}: {error}"
+        except Exception as error:
+            self.trouble = f"running forward again, with recording on, raised {type(error).__name__}: {error}"
+        finally:
+            modes.leave(token)
+
+    def vouch(self, old: Tensor, new: Any, what: str) -> Any:
+        """`new`, the second run's version of the saved value `old`, or a delayed error over the old one."""
+        name = f"{self.node.operator.__name__}.forward saved {what}, which is neither an input nor an output"
+        if self.trouble:
+            return self._refuse(old, name, self.trouble)
+        if not isinstance(new, Tensor):
+            return self._refuse(old, name, "running forward again did not produce it.")
+        if not _same(old._array, new._array):
+            return self._refuse(
+                old,
+                name,
+                "running forward again gave other values (it is random, or depends on something that changed), so its "
+                "dependence on the inputs cannot be recovered.",
+            )
+        if self.watcher.cuts:
+            return self._refuse(
+                old,
+                name,
+                f"a value left the graph in forward by {', '.join(self.watcher.cuts)}, so its dependence on the inputs "
+                "cannot be recovered.",
+            )
+        return new if new.requires_grad else wrap(type(new), old._array, old._buffer)
+
+    def _refuse(self, old: Tensor, what: str, why: str) -> Any:
+        return refused(
+            old, self.node.edges, f"{what}: the second derivative through it is refused", f"{why} It would be silently wrong."
+        )
+
+
+def _same(a: Any, b: Any) -> bool:
+    a, b = arrays.np.asarray(a), arrays.np.asarray(b)
+    return a.shape == b.shape and a.dtype == b.dtype and arrays.np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    """The Tensors in a value: itself, or the contents of lists, tuples, sets and dicts, at any depth."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [t for item in value for t in tensors_in(item)]
+    if isinstance(value, dict):
+        return [t for item in value.values() for t in tensors_in(item)]
+    return []
+
+
+def rebuild(value: Any, tensors: Any) -> Any:
+    """`value` with its Tensors replaced, in the order of `tensors_in`, by those of an iterator."""
+    if isinstance(value, Tensor):
+        return next(tensors)
+    if isinstance(value, dict):
+        return {key: rebuild(item, tensors) for key, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*[rebuild(item, tensors) for item in value])
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return type(value)([rebuild(item, tensors) for item in value])
+    return value

@@ -1,0 +1,85 @@
+"""Delayed errors: nodes that stand where a derivative would be silently wrong, and say so when somebody asks for it.
+
+A refusal keeps edges to everything the wrong derivative would have to reach, so that no route goes around it: neither
+``backward()`` nor ``grad(..., x)``, at any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pullback.core import arrays
+from pullback.core.errors import DerivativeRefused, lesson
+from pullback.core.graph import Node, next_number
+from pullback.core.masked import unmask
+from pullback.core.tensor import Tensor, wrap
+
+#: What every refusal of a second derivative proposes.
+THREE_REMEDIES = (
+    "save inputs or outputs and compute the rest from them in backward; or return the value as an extra output and use its "
+    "incoming gradient; or write the backward as a Function of its own."
+)
+
+
+class Refusal(Node):
+    """Raises when it is pulled back through."""
+
+    __slots__ = ("instead", "what", "why")
+
+    def __init__(self, edges: Iterable[Any], spec: Any, what: str, why: str, instead: str) -> None:
+        self.edges = tuple(edge for edge in edges if edge)
+        self.number = next_number()
+        self.saved = None
+        self.hooks = None
+        self.specs = (spec,)
+        self.what, self.why, self.instead = what, why, instead
+
+    def name(self) -> str:
+        return "Error"
+
+    def pull(self, cotangents: list[Any], task: Any) -> Any:
+        raise lesson(DerivativeRefused, self.what, why=self.why, instead=self.instead, node=self)
+
+
+class Constant(Node):
+    """A derivative that does not depend on the inputs: differentiating it again gives zeros, not an error."""
+
+    __slots__ = ()
+
+    def __init__(self, edges: Iterable[Any], spec: Any) -> None:
+        self.edges = tuple(edge for edge in edges if edge)
+        self.number = next_number()
+        self.saved = None
+        self.hooks = None
+        self.specs = (spec,)
+
+    def name(self) -> str:
+        return "ConstantBackward"
+
+    def pull(self, cotangents: list[Any], task: Any) -> list[Any]:
+        if cotangents[0] is None:
+            return [None] * len(self.edges)
+        like = unmask(cotangents[0])
+        xp = arrays.namespace(like._array if task.record else like)
+        zeros = []
+        for producer, position in self.edges:
+            shape, dtype = producer.specs[position]
+            zero = arrays.zeros(shape, dtype, xp)
+            zeros.append(wrap(type(like), zero) if task.record else zero)
+        return zeros
+
+
+def refused(tensor: Tensor, edges: Iterable[Any], what: str, why: str, instead: str = THREE_REMEDIES) -> Any:
+    """The same values, with a delayed error as their place in the graph."""
+    own = tensor._resolved()
+    node = Refusal((*edges, own), (tensor._array.shape, tensor.dtype), what, why, instead)
+    return wrap(type(tensor), tensor._array, tensor._buffer, (node, 0)) if node.edges else tensor
+
+
+def constant(tensor: Tensor, edges: Iterable[Any]) -> Any:
+    """The same values, connected to the inputs by a derivative of zero."""
+    node = Constant(edges, (tensor._array.shape, tensor.dtype))
+    return wrap(type(tensor), tensor._array, tensor._buffer, (node, 0)) if node.edges else tensor
+
+

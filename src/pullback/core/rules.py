@@ -1,0 +1,146 @@
+"""What every rule's answer goes through: the right number of cotangents, each of the right kind, shape and dtype.
+
+This is the one place that projects (shape, real or complex, precision) and the one that says what is wrong, naming the Function
+and the argument by name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from pullback.core import arrays
+from pullback.core.errors import RuleError, lesson
+from pullback.core.graph import NOT_A_TENSOR, Node
+from pullback.core.masked import Masked
+
+
+def parameter_names(forward: Any, skip: int) -> list[str]:
+    """Names of the arguments of a ``forward``, without its first `skip` parameters.  Slow; for errors only."""
+    try:
+        parameters = list(inspect.signature(forward).parameters.values())
+    except (TypeError, ValueError):
+        return []
+    return [("*" if p.kind is p.VAR_POSITIONAL else "") + p.name for p in parameters[skip:]]
+
+
+def argument(node: Any, position: int) -> str:
+    """How a message calls argument number `position` of the node's operation: by name."""
+    names = node._argument_names()
+    if position < len(names) and not names[position].startswith("*"):
+        return f"{names[position]!r} (argument {position})"
+    if names and names[-1].startswith("*"):
+        start = len(names) - 1
+        return f"{names[-1][1:]}[{position - start}] (argument {position})"
+    return f"argument {position}"
+
+
+def as_sequence(node: Any, grads: Any) -> list[Any]:
+    """What backward returned as a list with one entry per argument; extra trailing ``None`` dropped."""
+    found = list(grads) if grads.__class__ is tuple else [grads]
+    expected = len(node.edges)
+    while len(found) > expected and found[-1] is None:
+        found.pop()
+    if len(found) != expected:
+        if grads is None and not any(node.edges):
+            return [None] * expected
+        names = ", ".join(node._argument_names()) or "its arguments"
+        hint = (
+            "a tuple, not a list: return grad_a, grad_b."
+            if isinstance(grads, list)
+            else f"one gradient per argument of forward ({names}), None where there is none."
+        )
+        raise lesson(
+            RuleError,
+            f"function {node.name()} returned an incorrect number of gradients (expected {expected}, got {len(found)})",
+            why="gradients are matched to the arguments of forward by position.",
+            instead=hint,
+            node=node,
+        )
+    return found
+
+
+def not_an_input(node: Any, position: int) -> RuleError:
+    """The error for a gradient of something that was no Tensor."""
+    return lesson(
+        RuleError,
+        f"function {node.name()} returned a gradient different than None at position {position + 1}, but the corresponding "
+        f"forward input {argument(node, position)} was not a Variable",
+        why="only Tensors have gradients.",
+        instead="None at that place; or pass the value as a Tensor.",
+        node=node,
+    )
+
+
+def not_a_gradient(node: Any, position: int, value: Any) -> RuleError:
+    """The error for a returned gradient of the wrong type."""
+    kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+    hint = {
+        "list": "a tuple, not a list: return grad_a, grad_b.",
+        "numpy.ndarray": "a Tensor: pullback.asarray(result). (A backward in NumPy also needs @once_differentiable, or a "
+        "Function of its own, to be right at second order.)",
+    }.get(kind, "a Tensor of the argument's shape, or None.")
+    return lesson(
+        RuleError,
+        f"expected Variable or None (got {kind}) as the gradient of {argument(node, position)}, returned by {node.name()}",
+        instead=hint,
+        node=node,
+    )
+
+
+def bad_shape(node: Any, position: int, got: Any, expected: Any) -> RuleError:
+    """The error for a cotangent whose shape cannot belong to the argument."""
+    hint = f"a gradient of shape {list(expected)}"
+    if arrays.broadcasts_to(expected, got):
+        hint += "; if forward broadcast this argument, sum over the axes that were added or stretched"
+    elif arrays.broadcasts_to(got, expected):
+        hint += "; expand it: g.expand(...) or g * ones_like(x)"
+    elif tuple(reversed(got)) == tuple(expected):
+        hint += "; a transpose seems to be missing"
+    return lesson(
+        RuleError,
+        f"Function {node.name()} returned an invalid gradient at index {position} - got {list(got)} but expected shape "
+        f"compatible with {list(expected)} for {argument(node, position)}",
+        why="a gradient has one entry per entry of its argument.",
+        instead=hint + ".",
+        node=node,
+        position=position,
+        got=tuple(got),
+        expected=tuple(expected),
+    )
+
+
+def may_sum(node: Node, shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """True when a cotangent of `shape` for an argument of shape `target` means "sum over what was broadcast".
+
+    That is what a rule of a broadcasting operator returns: it then has the shape of an output, or of the inputs broadcast
+    together.  Any other shape that merely fits is a mistake.
+    """
+    if not arrays.broadcasts_to(target, shape):
+        return False
+    if any(spec and spec[0] == shape for spec in node.specs):
+        return True
+    shapes = [edge[0].specs[edge[1]][0] for edge in node.edges if edge]
+    try:
+        return arrays.np.broadcast_shapes(*shapes) == shape
+    except ValueError:
+        return False
+
+
+def fit(node: Node, position: int, cotangent: Any, xp: Any) -> Any:
+    """One cotangent, validated and projected into the space of its argument."""
+    producer, number = node.edges[position]
+    shape, dtype = producer.specs[number]
+    got = tuple(cotangent.shape)
+    if got != shape and not may_sum(node, got, tuple(shape)):
+        raise bad_shape(node, position, got, tuple(shape))
+    if cotangent.__class__ is Masked:
+        if got == shape:
+            return Masked(arrays.project(cotangent.value, shape, dtype, xp), lambda: cotangent.mask)
+        cotangent = cotangent.value
+    return arrays.project(cotangent, shape, dtype, xp)
+
+
+def is_argument(edge: Any) -> bool:
+    """True for the edge of an argument that was a Tensor."""
+    return edge is not NOT_A_TENSOR

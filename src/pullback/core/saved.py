@@ -1,0 +1,194 @@
+"""Values that a rule saved for its backward: where they came from, and whether they are still what they were.
+
+Every saved value is an input, an output, or neither.  Inputs keep the very Tensor; outputs are kept as bare arrays and
+re-wrapped when read, so that a node never holds its own result and no reference cycle arises; values that are neither are
+*intermediates*: what they depend on is unknown, and only running forward again can tell (``recompute.py``).
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from pullback.core import arrays
+from pullback.core.errors import FreedGraphError, StaleValueError, lesson
+from pullback.core.graph import FREED, Node
+from pullback.core.tensor import Tensor, wrap
+
+_new = object.__new__
+
+
+def freed(node: Node) -> FreedGraphError:
+    """The error for a second walk over released values."""
+    return lesson(
+        FreedGraphError,
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+        f"freed): the values that {node.name()} saved are gone.",
+        why="saved values are released as soon as a backward pass has used them, to keep memory low.",
+        instead="pass retain_graph=True to the earlier backward() or grad(), or compute the outputs again.",
+        node=node,
+    )
+
+
+def stale(node: Node, what: str, array: Any, version: int, now: int, producer: Any) -> StaleValueError:
+    """The error for a saved value that was written to after it was saved."""
+    by = f", which is output {producer[1]} of {_plain_name(producer[0])}," if producer else ""
+    return lesson(
+        StaleValueError,
+        f"one of the variables needed for gradient computation has been modified by an inplace operation: {what} saved by "
+        f"{node.name()} [{arrays.dtype_of(array)} {list(array.shape)}]{by} is at version {now}; expected version {version} "
+        "instead.",
+        why="the backward of that operation would compute with the new values.",
+        instead="write into a clone(), write before the value is used, or compute out of place.",
+        node=node,
+    )
+
+
+def _plain_name(node: Node) -> str:
+    return node.name().removesuffix("Backward0").removesuffix("Backward")
+
+
+class Saved:
+    """What a node of a user's Function keeps: entries in order, and the arguments for a re-run where one may be needed."""
+
+    __slots__ = ("entries", "rerun")
+
+    def __init__(self, entries: tuple[Any, ...], rerun: Any) -> None:
+        self.entries = entries
+        self.rerun = rerun
+
+
+class SavedTensor:
+    """A saved Tensor with the version it had; subclasses say where it came from."""
+
+    __slots__ = ("_array", "_buffer", "_edge", "_version", "tensor")
+    origin = "intermediate"
+
+    def __init__(self, tensor: Tensor, edge: Any = None) -> None:
+        self.tensor: Any = tensor
+        self._array = tensor._array
+        self._buffer = tensor._buffer
+        self._version = tensor._version
+        self._edge = edge
+
+    def _check(self, node: Node, what: str) -> None:
+        buffer = self._buffer if self._buffer is not None else self._late_buffer()
+        if buffer is not None and buffer.stale(self._array, self._version):
+            raise stale(node, what, self._array, self._version, buffer.version, self._edge)
+
+    def _late_buffer(self) -> Any:
+        """A Tensor gets its write log when it is first viewed or written, which may be after it was saved."""
+        return self.tensor._buffer
+
+    def unpack(self, node: Node, what: str) -> Any:
+        """The saved value, checked."""
+        self._check(node, what)
+        return self.tensor
+
+
+class SavedInput(SavedTensor):
+    """A saved argument: the very object, as long as its place in the graph is still the one it was saved with."""
+
+    __slots__ = ()
+    origin = "input"
+
+    def unpack(self, node: Node, what: str) -> Any:
+        self._check(node, what)
+        tensor = self.tensor
+        if tensor._resolved() == self._edge:
+            return tensor
+        if tensor._edge is None and tensor._view is None:
+            raise lesson(
+                StaleValueError,
+                f"Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(): {what} of {node.name()}",
+                instead="use y = x.detach(), which leaves x alone.",
+            )
+        return wrap(type(tensor), self._array, self._buffer, self._edge)
+
+
+class SavedOutput(SavedTensor):
+    """A saved result: a bare array, re-wrapped at every reading.
+
+    It learns of its write log when one is made (`Tensor._shared_buffer` tells the node), so saving an output costs no log.
+    """
+
+    __slots__ = ("kind", "position")
+    origin = "output"
+
+    def __init__(self, tensor: Tensor, position: int) -> None:
+        super().__init__(tensor)
+        self.kind = type(tensor)
+        self.tensor = weakref.ref(tensor)
+        self.position = position
+
+    def _late_buffer(self) -> Any:
+        return None
+
+    def unpack(self, node: Node, what: str) -> Any:
+        self._check(node, what)
+        return wrap(self.kind, self._array, self._buffer, (node, self.position))
+
+    def same_or_again(self, node: Node, what: str) -> Any:
+        """The output itself while it lives, as ``ctx.y`` should be; a new Tensor afterwards."""
+        self._check(node, what)
+        tensor = self.tensor()
+        return tensor if tensor is not None else self.unpack(node, what)
+
+
+def saved_result(kind: Any, array: Any) -> SavedOutput:
+    """A `SavedOutput` for the only output of a node, made without Python calls to spare."""
+    entry = _new(SavedOutput)
+    entry._array = array
+    entry._buffer = None
+    entry._version = 0
+    entry._edge = None
+    entry.tensor = None
+    entry.kind = kind
+    entry.position = 0
+    return entry
+
+
+class SavedPlain(SavedTensor):
+    """A saved output that is not differentiable, or that was saved without recording."""
+
+    __slots__ = ()
+    origin = "output"
+
+
+def pack(tensor: Any, inputs: tuple[Any, ...], edges: tuple[Any, ...], outputs: tuple[Any, ...]) -> Any:
+    """What to keep of one saved Tensor; the Tensor itself where it is an argument that was never written or viewed."""
+    for position, output in enumerate(outputs):
+        if output is tensor:
+            return SavedOutput(tensor, position) if tensor._edge is not None else SavedPlain(tensor)
+    for argument, edge in zip(inputs, edges, strict=True):
+        if argument is tensor:
+            if tensor._buffer is None and tensor._view is None:
+                return tensor
+            return SavedInput(tensor, edge or None)
+    return SavedTensor(tensor)
+
+
+def is_intermediate(entry: Any) -> bool:
+    """True for a saved value that is neither input nor output, and could carry a derivative."""
+    return entry.__class__ is SavedTensor and arrays.is_inexact(entry.tensor.dtype)
+
+
+def unpack(entry: Any, node: Node, what: str) -> Any:
+    """The Tensor behind an entry made by `pack`."""
+    if entry is None:
+        return None
+    if isinstance(entry, Tensor):
+        buffer = entry._buffer
+        if buffer is not None and buffer.version:
+            raise stale(node, what, entry._array, 0, buffer.version, entry._resolved())
+        return entry
+    return entry.unpack(node, what)
+
+
+def unpack_all(saved: Any, node: Node) -> tuple[Any, ...]:
+    """Every saved Tensor of a node, checked."""
+    if saved is None:
+        return ()
+    if saved is FREED:
+        raise freed(node)
+    return tuple([unpack(entry, node, "a value") for entry in saved.entries])

@@ -1,0 +1,567 @@
+"""Tensor: an array, and its place in the graph.
+
+The place is ``_edge``: ``None`` without gradients, ``(node, output number)`` for the result of a recorded operation, or an object
+with ``resolve(tensor)`` that finds it: `Leaf` for what the user made, `pullback.core.views.View` for a view, whose place changes
+when its base is written.  Operators are not defined here; ``pullback/ops/bind.py`` attaches them.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from pullback.core import arrays, modes
+from pullback.core.errors import GraphError, InplaceError, lesson
+from pullback.core.graph import LEAF_NUMBER, Node
+from pullback.core.hooks import Hooks, RemovableHandle, register
+from pullback.core.masked import unmask
+from pullback.core.versions import BORROWED, Buffer
+
+_accumulating = threading.Lock()
+_new = object.__new__
+
+
+class Leaf:
+    """The place of a Tensor that the user made and that requires gradients."""
+
+    __slots__ = ("hooks", "node")
+
+    def __init__(self) -> None:
+        self.node: Any = None
+        self.hooks: Hooks | None = None
+
+    def resolve(self, tensor: Tensor) -> tuple[Node, int]:
+        """The edge to the leaf's `AccumulateGrad`, which lives as long as a graph needs it."""
+        node = self.node() if self.node is not None else None
+        if node is None:
+            node = AccumulateGrad(tensor, self.hooks)
+            self.node = weakref.ref(node)
+        return node, 0
+
+    def hook_table(self, kind: Any) -> Hooks:
+        if self.hooks is None:
+            self.hooks = Hooks(kind)
+            node = self.node() if self.node is not None else None
+            if node is not None:
+                node.hooks = self.hooks
+        return self.hooks
+
+
+class AccumulateGrad(Node):
+    """The end of a path: adds the cotangent to the ``.grad`` of its leaf."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, variable: Tensor, hooks: Hooks | None) -> None:
+        self.edges = ()
+        self.number = LEAF_NUMBER
+        self.saved = None
+        self.hooks = hooks
+        self.variable = variable
+
+    @property
+    def specs(self) -> Any:  # type: ignore[override]
+        array = self.variable._array
+        return ((array.shape, arrays.dtype_of(array)),)
+
+    def pull(self, cotangents: list[Any], task: Any) -> None:
+        cotangent = cotangents[0]
+        if cotangent is None:
+            return
+        if task.record:
+            cotangent = task.connect(cotangent, ((self, 0),), True)
+        self.variable._accumulate(cotangent, task.record)
+        if self.hooks is not None:
+            for hook in list(self.hooks.after_accumulate.values()):
+                result = hook(self.variable)
+                if result is not None and result is not self.variable:
+                    raise lesson(
+                        GraphError,
+                        "Tensor post accumulate grad hooks should return None.",
+                        instead="change tensor.grad in place inside the hook, and return nothing.",
+                    )
+
+
+class Tensor:
+    """An array that can take part in differentiation.
+
+    Make one with `pullback.tensor` (copies) or `pullback.asarray` (shares memory).
+
+    Attributes
+    ----------
+    shape, dtype, ndim, size
+        Those of the array; the dtype is always a NumPy dtype object.
+    requires_grad
+        True when operators on it are recorded.
+    grad
+        After ``backward()``: the derivative, a Tensor of the same shape and dtype, for leaves and after ``retain_grad()``.
+    grad_fn
+        The node that produced it; ``None`` for a leaf.
+
+    Examples
+    --------
+    >>> import pullback as pb
+    >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = ("__weakref__", "_array", "_buffer", "_edge", "_grad", "_view")
+    __array_priority__ = 1000
+    _base_class: Any = None  # the class that every kind of Tensor is an instance of
+
+    _array: Any
+    _edge: Any
+    _buffer: Buffer | None
+    _view: Any
+    _grad: Tensor | None
+
+    def __init__(self, array: Any, requires_grad: bool = False) -> None:
+        """Wrap an array without copying it."""
+        self._array = array
+        self._edge = None
+        self._buffer = None
+        self._view = None
+        self._grad = None
+        if requires_grad:
+            self.requires_grad = True
+
+    # ------------------------------------------------------------------------------------------------ what it is
+    @property
+    def shape(self) -> Any:
+        return self._array.shape
+
+    @property
+    def dtype(self) -> Any:
+        return arrays.dtype_of(self._array)
+
+    @property
+    def ndim(self) -> int:
+        return len(self._array.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self._array.shape, dtype=np.int64))
+
+    @property
+    def device(self) -> Any:
+        return getattr(self._array, "device", "cpu")
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
+        """The Tensor itself; only its own device is accepted."""
+        if device != self.device:
+            raise ValueError(f"unsupported device {device!r}: this array lives on {self.device!r}")
+        return self
+
+    def __len__(self) -> int:
+        if not self._array.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self._array.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._array.shape:
+            raise TypeError("iteration over a 0-d tensor")
+        return (self[k] for k in range(self._array.shape[0]))  # type: ignore[index]
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        body = np.array2string(
+            np.asarray(self._array), separator=", ", prefix="tensor(", max_line_width=100, threshold=100
+        )
+        parts = [body]
+        if self.dtype not in (np.float64, np.int64, np.bool_, np.complex128):
+            parts.append(f"dtype={self.dtype}")
+        if self.grad_fn is not None:
+            parts.append(f"grad_fn=<{self.grad_fn.name()}>")
+        elif self.requires_grad:
+            parts.append("requires_grad=True")
+        return f"tensor({', '.join(parts)})"
+
+    # --------------------------------------------------------------------------------------------- place in the graph
+    @property
+    def requires_grad(self) -> bool:
+        edge = self._edge
+        if edge is None:
+            return False
+        return edge.__class__ is tuple or edge.__class__ is Leaf or edge.resolve(self) is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Ask for gradients (or stop asking), in place; only for leaves."""
+        if self.grad_fn is not None:
+            if requires_grad:
+                return self
+            raise lesson(
+                GraphError,
+                "you can only change requires_grad flags of leaf variables.",
+                why="this Tensor was computed from others, and its gradient flows on to them.",
+                instead="to use a computed Tensor without differentiating it, take x.detach().",
+            )
+        if requires_grad and not arrays.is_inexact(self.dtype):
+            raise lesson(
+                GraphError,
+                f"Only Tensors of floating point and complex dtype can require gradients, this one is {self.dtype}",
+                why="a derivative needs values that can change by small amounts.",
+                instead="make it floating point first, for example tensor(..., dtype=float).",
+            )
+        if requires_grad is not (self._edge.__class__ is Leaf):
+            self._edge = Leaf() if requires_grad else None
+            if self._buffer is not None:
+                self._buffer.history += 1  # views made before belong to this leaf from now on
+        return self
+
+    @property
+    def grad_fn(self) -> Node | None:
+        edge = self._edge
+        if edge is None or edge.__class__ is Leaf:
+            return None
+        if edge.__class__ is not tuple:
+            edge = edge.resolve(self)
+            if edge is None or edge[0].number == LEAF_NUMBER:
+                return None
+        return edge[0]
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.grad_fn is None
+
+    @property
+    def output_nr(self) -> int:
+        edge = self._resolved()
+        return edge[1] if edge else 0
+
+    def _resolved(self) -> Any:
+        """The edge as a tuple, or ``None`` without gradients."""
+        edge = self._edge
+        return edge if edge is None or edge.__class__ is tuple else edge.resolve(self)
+
+    @property
+    def _version(self) -> int:
+        return 0 if self._buffer is None else self._buffer.version
+
+    @property
+    def _base(self) -> Tensor | None:
+        return None if self._view is None else self._view.base
+
+    def _is_view(self) -> bool:
+        return self._view is not None
+
+    def _shared_buffer(self) -> Buffer:
+        """The write log, made on first use."""
+        if self._buffer is None:
+            self._buffer = Buffer()
+            if self._edge.__class__ is tuple:
+                self._edge[0].adopt_buffer(self._edge[1], self._buffer)
+        return self._buffer
+
+    def detach(self) -> Tensor:
+        """The same memory without gradients; writes to it are noticed by whoever saved this Tensor."""
+        modes.current().leaves(self, "detach()")
+        alias = self._alias()
+        alias._buffer = buffer = self._shared_buffer()
+        buffer.locked = buffer.locked or self._edge.__class__ is tuple
+        return alias
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory, without gradients and without a shared write log."""
+        modes.current().leaves(self, ".data")
+        return self._alias()
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        self._array = value._array
+
+    def _alias(self) -> Tensor:
+        """A bare Tensor over the same array."""
+        return type(self)(self._array)
+
+    def detach_(self) -> Tensor:
+        """Cut this very Tensor out of the graph."""
+        if self._view is not None:
+            raise lesson(
+                InplaceError,
+                "Can't detach views in-place.",
+                why="the view and its base share one history.",
+                instead="use y = x.detach().",
+            )
+        modes.current().leaves(self, "detach_()")
+        self._edge = None
+        return self
+
+    # ------------------------------------------------------------------------------------------------ leaving
+    def numpy(self) -> Any:
+        """The array as NumPy's.
+
+        A Tensor that requires gradients refuses while recording.  What was recorded is handed out read-only, so that no write
+        goes behind the graph's back.
+        """
+        if self._edge is not None and self.requires_grad:
+            mode = modes.current()
+            if mode.recording and mode.settings.watcher is None:
+                raise lesson(
+                    GraphError,
+                    "Can't call numpy() on Tensor that requires grad.",
+                    why="what NumPy computes from it would have no gradient.",
+                    instead="x.detach().numpy() for the values; pullback's own functions to stay differentiable.",
+                )
+            mode.leaves(self, "numpy()")
+        array = self._array
+        if not isinstance(array, np.ndarray):
+            return np.asarray(array)
+        return arrays.readonly(array) if self._is_locked() else array
+
+    def _is_locked(self) -> bool:
+        buffer = self._buffer
+        return self._edge.__class__ is tuple or (buffer is not None and (buffer.locked or buffer.borrowed))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if self._edge is not None and self.requires_grad:
+            mode = modes.current()
+            if mode.recording and mode.settings.watcher is None:
+                raise lesson(
+                    GraphError,
+                    "Can't convert a Tensor that requires grad to a NumPy array (np.asarray, np.array, ...).",
+                    why="what NumPy computes from it would have no gradient.",
+                    instead="pullback.stack([...]) or pullback.as_tensor([...]) to build an array of Tensors; "
+                    "x.detach().numpy() for the values.",
+                )
+            mode.leaves(self, "np.asarray")
+        array = np.asarray(self._array)
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        if copy:
+            return array.copy()
+        return arrays.readonly(array) if self._is_locked() else array
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        if self._edge is not None and self.requires_grad:
+            mode = modes.current()
+            if mode.recording and mode.settings.watcher is None:
+                raise lesson(
+                    BufferError,
+                    "Can't export a Tensor that requires grad through DLPack.",
+                    why="the other library would compute without gradients.",
+                    instead="x.detach().",
+                )
+            mode.leaves(self, "DLPack")
+        return self._array.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> Any:
+        return self._array.__dlpack_device__()
+
+    def item(self) -> Any:
+        """The one element as a Python number."""
+        if self._edge is not None:
+            modes.current().leaves(self, "item()")
+        if self.size != 1:
+            raise lesson(
+                GraphError,
+                f"a Tensor with {self.size} elements cannot be converted to Scalar",
+                instead="x.tolist() for all of them, x[i].item() for one.",
+            )
+        return self._array.item() if hasattr(self._array, "item") else np.asarray(self._array).item()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        if self._edge is not None:
+            modes.current().leaves(self, "tolist()")
+        return np.asarray(self._array).tolist()
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise lesson(
+                GraphError,
+                f"Boolean value of Tensor with {'no values' if self.size == 0 else 'more than one value'} is ambiguous",
+                instead="x.any() or x.all().",
+            )
+        return bool(self._array)
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if arrays.dtype_of(self._array).kind not in "iu":
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return operator.index(self._array.item())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and self.size == 1 else str(self).__format__(spec)
+
+    # ------------------------------------------------------------------------------------------------ gradients
+    @property
+    def grad(self) -> Any:
+        if self._grad is None and not self.is_leaf and not self.retains_grad:
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. It is only filled for leaves, "
+                "the Tensors you made yourself; call .retain_grad() on this one before backward() to have it filled too.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            self._check_grad(value)
+        self._grad = value
+
+    def _check_grad(self, value: Any) -> None:
+        if not isinstance(value, Tensor):
+            raise lesson(
+                TypeError,
+                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__!r}",
+                instead="pullback.tensor(...) of the same shape, or None.",
+            )
+        if value is self:
+            raise lesson(GraphError, "can't assign Variable as its own grad", instead="assign a copy.")
+        if value.shape != self.shape:
+            raise lesson(
+                GraphError,
+                f"assigned grad has data of a different size: {tuple(value.shape)} for a Tensor of shape {tuple(self.shape)}",
+                instead="a gradient of the Tensor's own shape.",
+            )
+        if value.dtype != self.dtype:
+            raise lesson(
+                GraphError,
+                f"assigned grad has data of a different type: {value.dtype} for a Tensor of {self.dtype}",
+                instead="cast the gradient to the Tensor's dtype first.",
+            )
+
+    def _accumulate(self, cotangent: Any, record: bool) -> None:
+        """Add to ``.grad``: in place, unless the sum is itself to be differentiated."""
+        cotangent = unmask(cotangent)
+        if record:
+            clone = cotangent.clone() if self._grad is None else self._grad + cotangent
+            self._grad = clone
+            return
+        xp = arrays.namespace(self._array)
+        with _accumulating:
+            if self._grad is None:
+                self._grad = type(self)(arrays.copy(cotangent, xp))
+                return
+            total = self._grad._array
+            if arrays.is_mutable(total):
+                total += arrays.cast(cotangent, arrays.dtype_of(total), xp)
+                if self._grad._buffer is not None:
+                    self._grad._buffer.wrote(total)
+            else:
+                self._grad._array = total + cotangent
+
+    def retain_grad(self) -> None:
+        """Fill ``.grad`` of this non-leaf Tensor too."""
+        if not self.requires_grad:
+            raise lesson(
+                GraphError,
+                "can't retain_grad on Tensor that has requires_grad=False",
+                instead="ask for gradients where the Tensor is made: tensor(..., requires_grad=True).",
+            )
+        edge = self._resolved()
+        if edge[0].number != LEAF_NUMBER:
+            self._node_hooks(edge[0]).retain[edge[1]] = weakref.ref(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """True after `retain_grad` on a non-leaf."""
+        edge = self._resolved()
+        if not edge or edge[0].hooks is None or edge[0].number == LEAF_NUMBER:
+            return False
+        reference = edge[0].hooks.retain.get(edge[1])
+        return reference is not None and reference() is self
+
+    def _node_hooks(self, node: Node) -> Hooks:
+        if node.hooks is None:
+            node.hooks = Hooks(type(self))
+        return node.hooks
+
+    def _hook_table(self, purpose: str) -> tuple[Hooks, int]:
+        if not self.requires_grad:
+            raise lesson(
+                GraphError,
+                f"cannot register a {purpose} on a tensor that doesn't require gradient",
+                instead="ask for gradients where the Tensor is made: tensor(..., requires_grad=True).",
+            )
+        if self._edge.__class__ is Leaf:
+            return self._edge.hook_table(type(self)), 0
+        edge = self._resolved()
+        return self._node_hooks(edge[0]), edge[1]
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
+        """Call ``hook(grad)`` with the summed gradient of this Tensor in every backward pass; it may return a replacement."""
+        hooks, position = self._hook_table("hook")
+        return register(hooks.tensor.setdefault(position, {}), hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
+        """Call ``hook(tensor)`` after ``.grad`` of this leaf was updated."""
+        if self.requires_grad and not self.is_leaf:
+            raise lesson(
+                GraphError,
+                "post accumulate grad hooks cannot be registered on non-leaf tensors",
+                instead="use register_hook, or register on the leaf.",
+            )
+        hooks, _ = self._hook_table("post accumulate grad hook")
+        return register(hooks.after_accumulate, hook)
+
+    @classmethod
+    def _show(cls, cotangent: Any, record: bool) -> Any:
+        """A cotangent of the walk as the Tensor that a user sees."""
+        cotangent = unmask(cotangent)
+        return cotangent if record or cotangent is None else wrap(cls, cotangent, BORROWED)
+
+    @classmethod
+    def _hide(cls, value: Any, record: bool) -> Any:
+        """A user's Tensor as the cotangent that the walk moves."""
+        return value if record or value is None else value._array
+
+    # ------------------------------------------------------------------------------------------------ copies
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if self.grad_fn is not None:
+            raise lesson(
+                GraphError,
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol",
+                why="a copy of a computed Tensor would have no graph, or two.",
+                instead="x.detach().clone() for the values.",
+            )
+        result = type(self)(arrays.copy(self._array, arrays.namespace(self._array)), self.requires_grad)
+        memo[id(self)] = result
+        if self._grad is not None:
+            result._grad = self._grad.__deepcopy__(memo)
+        return result
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (type(self), np.asarray(self._array), self.requires_grad)
+
+
+Tensor._base_class = Tensor
+
+
+def _rebuild(kind: Any, array: Any, requires_grad: bool) -> Tensor:
+    return kind(array, requires_grad)
+
+
+def wrap(kind: Any, array: Any, buffer: Buffer | None = None, edge: Any = None) -> Any:
+    """A Tensor of class `kind` over `array`, without the checks of a public constructor."""
+    tensor = _new(kind)
+    tensor._array = array
+    tensor._edge = edge
+    tensor._buffer = buffer
+    tensor._view = None
+    tensor._grad = None
+    return tensor

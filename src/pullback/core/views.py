@@ -1,0 +1,277 @@
+"""Views and in-place writes: memory is shared as NumPy shares it, history is rewritten as torch rewrites it.
+
+A view remembers its base and the steps that lead from the base to it.  Writing through a view gives the *base* a new place in
+the graph::
+
+    before:  base ← old node                 after:  base ← WriteView ← old node
+                                                              ↖ node of the written value
+
+and every other view of that base finds its own new place when it is next used, by replaying its steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.core import arrays, modes
+from pullback.core.errors import InplaceError, lesson
+from pullback.core.graph import Node, next_number
+from pullback.core.masked import Masked, unmask
+from pullback.core.tensor import Leaf, Tensor, wrap
+from pullback.core.versions import Buffer
+
+Steps = tuple[tuple[Any, dict[str, Any]], ...]
+
+
+def replay(steps: Steps, value: Any) -> Any:
+    """Apply the view operators of `steps` in turn, to a bare array or to a Tensor."""
+    for operator, options in steps:
+        value = operator.apply(value, **options)
+    return value
+
+
+class View:
+    """The place of a view: recomputed from its base when the base was written.
+
+    ``forbidden`` is the reason why nothing may be written through this view, if there is one.
+    """
+
+    __slots__ = ("base", "edge", "forbidden", "seen", "steps")
+
+    def __init__(self, base: Tensor, steps: Steps, edge: Any, forbidden: str = "") -> None:
+        self.base = base
+        self.steps = steps
+        self.edge = edge
+        self.forbidden = forbidden
+        self.seen = base._shared_buffer().history
+
+    def resolve(self, tensor: Tensor) -> Any:
+        """The current edge of this view, or ``None`` without gradients."""
+        history = self.base._buffer.history  # type: ignore[union-attr]
+        if self.seen != history:
+            if self.forbidden:
+                raise lesson(
+                    InplaceError,
+                    f"{self.forbidden} and its base or another view of its base has been modified inplace.",
+                    why="the base has a new history now, which would replace the custom backward of this view.",
+                    instead="clone() the output of the custom Function, or write before calling it.",
+                )
+            token = modes.enter(modes.ON)
+            try:
+                self.edge = replay(self.steps, self.base)._resolved()
+            finally:
+                modes.leave(token)
+            self.seen = history
+        return self.edge
+
+
+def is_alias(array: Any, of: Any) -> bool:
+    """True when a view operator really returned a view."""
+    if not isinstance(array, arrays.ndarray):
+        return arrays.is_mutable(array)
+    owner = of if of.base is None else of.base
+    return array is of or array.base is owner or arrays.shares_memory(array, of)
+
+
+def make_view(view: Tensor, source: Tensor, operator: Any, options: dict[str, Any], forbidden: str = "") -> None:
+    """Note on a fresh result that it is a view of `source`."""
+    parent = source._view
+    step = ((operator, options),)
+    if parent is None:
+        base, steps = source, step
+    else:
+        base, steps = parent.base, parent.steps + step
+        forbidden = forbidden or parent.forbidden
+    view._view = View(base, steps, view._edge, forbidden)
+    view._buffer = base._buffer
+    view._edge = view._view
+
+
+class WriteView(Node):
+    """The new history of a base after a write through one of its views.
+
+    vjp: the written region belongs to the value, everything else to the old base.
+    """
+
+    __slots__ = ("steps",)
+
+    def __init__(self, base: Tensor, value_edge: Any, steps: Steps) -> None:
+        self.edges = (base._resolved(), value_edge)
+        self.number = next_number()
+        self.saved = None
+        self.hooks = None
+        self.specs = ((base._array.shape, base.dtype),)
+        self.steps = steps
+
+    def name(self) -> str:
+        return "CopySlices"
+
+    def pull(self, cotangents: list[Any], task: Any) -> tuple[Any, Any]:
+        given = cotangents[0]
+        if given is None:
+            return None, None
+        cotangent = unmask(given)
+        of_value = replay(self.steps, cotangent) if task.wants(self.edges[1]) else None
+        of_base = self._outside(cotangent, given, task) if task.wants(self.edges[0]) else None
+        if of_value is not None and given.__class__ is Masked:
+            of_value = Masked(of_value, lambda: replay(self.steps, given.mask))
+        return of_base, of_value
+
+    def _outside(self, cotangent: Any, given: Any, task: Any) -> Any:
+        """The cotangent with a structural zero where the value was written."""
+        if task.record:
+            outside = cotangent.clone()
+            region = replay(self.steps, outside)
+            write(region, wrap(type(outside), arrays.namespace(region._array).zeros_like(region._array)))
+        else:
+            outside = arrays.copy(cotangent, arrays.namespace(cotangent))
+            replay(self.steps, outside)[...] = 0
+
+        def mask() -> Any:
+            found = arrays.np.ones(cotangent.shape, dtype=bool)
+            replay(self.steps, found)[...] = False
+            return found & given.mask if given.__class__ is Masked else found
+
+        return Masked(outside, mask)
+
+
+class Overwrite(Node):
+    """What remains of the old history when a Tensor is overwritten by something without gradients: zeros."""
+
+    __slots__ = ()
+
+    def __init__(self, tensor: Tensor, edge: Any) -> None:
+        self.edges = (edge,)
+        self.number = next_number()
+        self.saved = None
+        self.hooks = None
+        self.specs = ((tensor._array.shape, tensor.dtype),)
+
+    def name(self) -> str:
+        return "CopyBackwards"
+
+    def pull(self, cotangents: list[Any], task: Any) -> tuple[Any]:
+        cotangent = unmask(cotangents[0])
+        return (None if cotangent is None else cotangent * 0,)
+
+
+def check_writable(tensor: Tensor) -> None:
+    """Refuse the in-place writes that the graph cannot describe; without recording everything may be written."""
+    if not modes.current().recording:
+        return
+    view = tensor._view
+    if view is None:
+        if tensor._edge.__class__ is Leaf:
+            _refuse_leaf("a leaf Variable that requires grad is being used in an in-place operation.")
+        return
+    if view.base._edge.__class__ is Leaf:
+        _refuse_leaf("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if view.forbidden and (view.edge is not None or view.base.requires_grad):
+        raise lesson(
+            InplaceError,
+            f"{view.forbidden} and is being modified inplace. This behavior is forbidden.",
+            why="the new history of the base would replace the custom backward, and the gradient would be wrong.",
+            instead="clone() the output of the custom Function before writing to it.",
+        )
+
+
+def _refuse_leaf(what: str) -> None:
+    raise lesson(
+        InplaceError,
+        what,
+        why="its old value is the point at which you asked for the gradient.",
+        instead="y = x.clone() and write into y; or, to update a parameter, write inside `with no_grad():`.",
+    )
+
+
+def write(target: Tensor, value: Tensor) -> Tensor:
+    """Write the elements of `value` into `target`: memory, write log and history.  Returns `target`."""
+    check_writable(target)
+    old, new = target._array, value._array
+    if new.shape != old.shape:
+        raise lesson(
+            InplaceError,
+            f"output with shape {list(old.shape)} doesn't match the broadcast shape {list(new.shape)}",
+            why="an in-place operation cannot change the shape of what it writes into.",
+            instead="the same operation out of place: y = x + other.",
+        )
+    _check_cast(arrays.dtype_of(new), arrays.dtype_of(old))
+    edge = value._resolved()
+    own(target)
+    if arrays.is_mutable(target._array):
+        target._array[...] = new
+    else:
+        _rebind(target, new)
+    wrote(target, edge)
+    return target
+
+
+def wrote(target: Tensor, edge: Any) -> None:
+    """After the memory of `target` was written: log it, and give it the history `edge`."""
+    mode = modes.current()
+    target._shared_buffer().wrote(target._array)
+    mode.wrote(target)
+    if mode.recording:
+        rebase(target, edge)
+
+
+def rebase(target: Tensor, edge: Any) -> None:
+    """Give `target` a new place in the graph, through its base where it is a view."""
+    view = target._view
+    if view is not None:
+        base = view.base
+        if edge is None and not base.requires_grad:
+            return
+        base._edge = (WriteView(base, edge, view.steps), 0)
+        base._buffer.history += 1  # type: ignore[union-attr]
+        return
+    if edge is None:
+        old = target._resolved()
+        if old is None:
+            return
+        edge = (Overwrite(target, old), 0)
+    target._edge = edge
+    if target._buffer is not None:
+        target._buffer.history += 1
+
+
+def own(target: Tensor) -> None:
+    """Copy memory that was only lent (a cotangent) before it is written."""
+    buffer = target._buffer
+    if buffer is None or not buffer.borrowed:
+        return
+    view = target._view
+    base = target if view is None else view.base
+    base._array = arrays.copy(base._array, arrays.namespace(base._array))
+    base._buffer = Buffer()
+    if view is not None:
+        target._array = replay(view.steps, base._array)
+        target._buffer = base._buffer
+        view.seen = 0
+
+
+def _rebind(target: Tensor, new: Any) -> None:
+    """Write into a Tensor of a library with immutable arrays: hold another array from now on."""
+    buffer = target._buffer
+    if target._view is not None or (buffer is not None and buffer.history):
+        raise lesson(
+            InplaceError,
+            f"cannot write through a view of a {type(new).__name__}: this library's arrays are immutable",
+            instead="write into the base itself (base[index] = value), or compute out of place.",
+        )
+    xp = arrays.namespace(new)
+    target._array = arrays.cast(new, target.dtype, xp)
+
+
+def _check_cast(source: Any, target: Any) -> None:
+    if source == target:
+        return
+    order = "biufc"
+    kinds = [order.find("u" if d.kind == "u" else d.kind) for d in (source, target)]
+    if kinds[0] > kinds[1] and not (source.kind in "iu" and target.kind in "iu"):
+        raise lesson(
+            InplaceError,
+            f"result type {source} can't be cast to the desired output type {target}",
+            why="an in-place operation cannot change the dtype of what it writes into.",
+            instead="the same operation out of place, or cast the value first.",
+        )

@@ -1,0 +1,1 @@
+"""The same operators under each ecosystem's names."""

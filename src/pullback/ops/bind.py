@@ -1,0 +1,76 @@
+"""The one knot of the library: Tensor needs operators, operators need Tensor.
+
+It is tied here, when the package is imported: every registered operator becomes an operator or method of Tensor, and the
+differentiable namespace that rules see under ``create_graph`` is handed to the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.core import views
+from pullback.core.primitive import Recorded
+from pullback.core.tensor import Tensor
+from pullback.ops.registry import REGISTRY, Record
+
+_UNARY = {"neg", "pos", "abs", "invert"}
+_COMPARISON = {"lt", "le", "gt", "ge", "eq", "ne"}
+_OPERANDS = (int, float, complex, bool)
+
+
+def bind(namespace: Any) -> None:
+    """Attach every registered operator to Tensor, and `namespace` to the rules."""
+    for record in list(REGISTRY.values()):
+        if record.dunder:
+            _bind_operator(record)
+        for name in record.methods:
+            setattr(Tensor, name, _method(record.call, name))
+    Recorded.xp = namespace
+    Tensor.__array_namespace__ = _namespace_method(namespace)  # type: ignore[attr-defined]
+
+
+def _namespace_method(namespace: Any) -> Callable[..., Any]:
+    def __array_namespace__(self: Tensor, /, *, api_version: str | None = None) -> Any:
+        """The Array API namespace of Tensors."""
+        known = getattr(namespace, "__array_api_version__", None)
+        if api_version is not None and known is not None and api_version > known:
+            raise ValueError(f"Array API version {api_version!r} is not supported; the newest is {known!r}")
+        return namespace
+
+    return __array_namespace__
+
+
+def _method(call: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return call(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = call.__doc__
+    return method
+
+
+def is_operand(value: Any) -> bool:
+    """True for what may stand beside a Tensor in an operator."""
+    return isinstance(value, (Tensor, *_OPERANDS)) or (hasattr(value, "dtype") and hasattr(value, "shape"))
+
+
+def _bind_operator(record: Record) -> None:
+    apply, name = record.call, record.dunder
+    if name in _UNARY:
+        setattr(Tensor, f"__{name}__", lambda self: apply(self))
+        return
+
+    def forward(self: Tensor, other: Any) -> Any:
+        return apply(self, other) if isinstance(other, (Tensor, float, int)) or is_operand(other) else NotImplemented
+
+    def reflected(self: Tensor, other: Any) -> Any:
+        return apply(other, self) if isinstance(other, (float, int)) or is_operand(other) else NotImplemented
+
+    def in_place(self: Tensor, other: Any) -> Any:
+        return views.write(self, apply(self, other)) if is_operand(other) else NotImplemented
+
+    setattr(Tensor, f"__{name}__", forward)
+    if name not in _COMPARISON:
+        setattr(Tensor, f"__r{name}__", reflected)
+        setattr(Tensor, f"__i{name}__", in_place)

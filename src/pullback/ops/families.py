@@ -1,0 +1,421 @@
+"""Families of operators: say less than the rule, and get the rule, its forward mode and its speed.
+
+`unary` and `binary` take the partial derivatives of an elementwise operator.  The parameter names of a partial say what it
+needs, and so what is saved: ``x`` (or ``a``, ``b``) inputs, ``y`` the result, ``xp`` the namespace.  What comes out is a
+`Primitive` like any other, with a shorter path through ``apply`` and ``pull`` for the usual case: real NumPy arrays.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pullback.core import arrays, modes
+from pullback.core.graph import FREED, NOT_A_TENSOR, next_number
+from pullback.core.masked import Masked
+from pullback.core.primitive import Primitive, PrimitiveNode, SavedConstant, bare
+from pullback.core.rules import fit
+from pullback.core.saved import saved_result
+from pullback.core.tensor import Tensor
+
+ndarray = np.ndarray
+_new = object.__new__
+_current = modes.current
+_ON, _OFF = modes.ON, modes.OFF
+_F8, _F4 = np.dtype(np.float64), np.dtype(np.float32)
+
+#: A partial derivative of 1 or -1: the cotangent itself, or its negative.
+ONE: Any = "one"
+MINUS_ONE: Any = "minus one"
+
+
+def select(ctx: Any, grad: Any, masked: Masked, position: int, xp: Any) -> Any:
+    """The mask rule of elementwise operators: a structural zero stays zero whatever the partial derivative is."""
+    if grad.shape != masked.shape:
+        return grad
+    return Masked(xp.where(masked.mask, grad, xp.zeros_like(grad)), lambda: masked.mask)
+
+
+def _times(ct: Any, partial: Any, xp: Any, real: bool) -> Any:
+    """``ct * conj(partial)``, the vjp of an elementwise operator."""
+    if not real and hasattr(partial, "dtype") and arrays.is_complex(partial.dtype):
+        partial = xp.conj(partial)
+    return ct * partial
+
+
+def _name_like(function: Any, name: str, operator: Any) -> None:
+    """Give a generated function the name that its users see."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = operator.__doc__
+
+
+# --------------------------------------------------------------------------------------------------------------- unary
+class UnaryNode(PrimitiveNode):
+    """The node of a unary elementwise operator."""
+
+    __slots__ = ()
+
+
+def unary(name: str, forward: Callable[[Any, Any], Any] | None, partial: Any, node_name: str = "", doc: str = "") -> type[Primitive]:
+    """An elementwise operator of one argument, from its partial derivative.
+
+    Parameters
+    ----------
+    name
+        Name of the operator, and of the function of the array namespace that computes it when `forward` is ``None``.
+    forward
+        ``forward(xp, x)``, where the namespace has no such function.
+    partial
+        ``partial(...) -> dy/dx`` with parameters among ``xp``, ``x``, ``y``; or `ONE`, `MINUS_ONE`.
+    """
+    uses = () if isinstance(partial, str) else tuple(inspect.signature(partial).parameters)
+    run = forward if forward is not None else (lambda xp, x: getattr(xp, name)(x))
+    saves_input, saves_output = "x" in uses, "y" in uses
+
+    def op_forward(ctx: Any, x: Any) -> Any:
+        y = run(ctx.xp, x)
+        if saves_input and saves_output:
+            ctx.save_for_backward(x, y)
+        elif saves_input:
+            ctx.save_for_backward(x)
+        elif saves_output:
+            y = arrays.asarray(y, ctx.xp)
+            ctx.save_for_backward(y)
+        return y
+
+    def op_backward(ctx: Any, ct: Any) -> Any:
+        if partial is ONE:
+            return ct
+        if partial is MINUS_ONE:
+            return -ct
+        values = dict(zip([n for n in ("x", "y") if n in uses], ctx.saved_tensors, strict=True))
+        slope = partial(*[ctx.xp if n == "xp" else values[n] for n in uses])
+        return _times(ct, slope, ctx.xp, real=False)
+
+    ufunc = getattr(np, name, None) if forward is None else None
+    space = {
+        "forward": staticmethod(op_forward),
+        "backward": staticmethod(op_backward),
+        "mask_rule": staticmethod(select),
+        "node_name": node_name or f"{name.title().replace('_', '')}Backward0",
+        "node_base": UnaryNode,
+        "__doc__": doc or f"Elementwise ``{name}``.",
+        "__module__": __name__,
+    }
+    operator = type(Primitive)(name.title().replace("_", ""), (Primitive,), space)
+    if ufunc is not None or forward is not None:
+        _quicken_unary(name, operator, ufunc if ufunc is not None else (lambda x: run(np, x)), partial, uses)
+    return operator
+
+
+def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tuple[str, ...]) -> None:
+    """The short path of `apply` and `pull`: one Python call each, besides the partial derivative."""
+    node_type = operator._node
+    general = operator.apply
+    saves_input, saves_output = "x" in uses, "y" in uses
+    needs = (True,)
+
+    def apply(x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return general(x)
+        array = x._array
+        if array.__class__ is not ndarray:
+            return general(x)
+        edge = x._edge
+        if edge is not None:
+            mode = _current()
+            if mode is not _ON and not mode.recording:
+                if mode is not _OFF:
+                    for value in mode._inputs:
+                        if value is x:
+                            break
+                    else:
+                        mode.reads(x)
+                edge = None
+        y = ufunc(array)
+        if y.__class__ is not ndarray:
+            y = np.asarray(y)
+        out = _new(x.__class__)
+        out._array = y
+        out._buffer = out._view = out._grad = out._edge = None
+        if edge is not None:
+            if edge.__class__ is not tuple:
+                edge = edge.resolve(x)
+                if edge is None:
+                    return out
+            dtype = y.dtype
+            if dtype is not _F8 and dtype is not _F4:
+                return general(x)
+            node = _new(node_type)
+            node.edges = (edge,)
+            node.number = next_number()
+            node.hooks = None
+            node.specs = ((y.shape, dtype),)
+            node.xp = np
+            node.kind = x.__class__
+            node.needs_input_grad = needs
+            if saves_input:
+                if x._buffer is not None or saves_output:
+                    return general(x)
+                node.saved = (x,)
+            elif saves_output:
+                node.saved = (saved_result(x.__class__, y),)
+            else:
+                node.saved = None
+            out._edge = (node, 0)
+        return out
+
+    _name_like(apply, name, operator)
+    operator.apply = staticmethod(apply)
+    slow = PrimitiveNode.pull
+
+    def pull(self: Any, cotangents: list[Any], task: Any) -> Any:
+        ct = cotangents[0]
+        saved = self.saved
+        if task.record or ct.__class__ is not ndarray or saved is FREED:
+            return slow(self, cotangents, task)
+        if partial is ONE:
+            return cotangents
+        if partial is MINUS_ONE:
+            return (-ct,)
+        if saved.__class__ is not tuple or len(saved) != 1:
+            return slow(self, cotangents, task)
+        entry = saved[0]
+        if entry._buffer is not None:
+            return slow(self, cotangents, task)
+        array = entry._array
+        dtype = array.dtype
+        if dtype is not _F8 and dtype is not _F4:
+            return slow(self, cotangents, task)
+        grad = ct * partial(np, array) if takes_xp else ct * partial(array)
+        return (grad,)
+
+    takes_xp = uses[:1] == ("xp",)
+    if tuple(n for n in uses if n != "xp") in ((), ("x",), ("y",)):
+        node_type.pull = pull
+
+
+# -------------------------------------------------------------------------------------------------------------- binary
+def binary(
+    name: str,
+    partial_a: Any,
+    partial_b: Any,
+    forward: Callable[[Any, Any, Any], Any] | None = None,
+    node_name: str = "",
+    doc: str = "",
+) -> type[Primitive]:
+    """An elementwise, broadcasting operator of two arguments, from its two partial derivatives.
+
+    Parameters
+    ----------
+    partial_a, partial_b
+        ``partial(...)`` with parameters among ``xp``, ``a``, ``b``, ``y``; or `ONE`, `MINUS_ONE`; or ``None`` where the
+        operator does not depend on that argument differentiably.
+    forward
+        ``forward(xp, a, b)``, where the namespace has no function `name`.
+    """
+    partials = (partial_a, partial_b)
+    uses = tuple(() if p is None or isinstance(p, str) else tuple(inspect.signature(p).parameters) for p in partials)
+    run = forward if forward is not None else (lambda xp, a, b: getattr(xp, name)(a, b))
+
+    def op_forward(ctx: Any, a: Any, b: Any) -> Any:
+        y = run(ctx.xp, a, b)
+        wanted = set()
+        for need, names in zip(ctx.needs_input_grad, uses, strict=True):
+            if need:
+                wanted.update(names)
+        if "y" in wanted:
+            y = arrays.asarray(y, ctx.xp)
+        if wanted - {"xp"}:
+            ctx.save_for_backward(
+                a if "a" in wanted else None, b if "b" in wanted else None, y if "y" in wanted else None
+            )
+        return y
+
+    def op_backward(ctx: Any, ct: Any) -> Any:
+        saved = ctx.saved_tensors or (None, None, None)
+        values = {"xp": ctx.xp, "a": saved[0], "b": saved[1], "y": saved[2]}
+        grads = []
+        for need, partial, names in zip(ctx.needs_input_grad, partials, uses, strict=True):
+            if not need or partial is None:
+                grads.append(None)
+            elif partial is ONE:
+                grads.append(ct)
+            elif partial is MINUS_ONE:
+                grads.append(-ct)
+            else:
+                grads.append(_times(ct, partial(*[values[n] for n in names]), ctx.xp, real=False))
+        return tuple(grads)
+
+    space = {
+        "forward": staticmethod(op_forward),
+        "backward": staticmethod(op_backward),
+        "mask_rule": staticmethod(select),
+        "node_name": node_name or f"{name.title().replace('_', '')}Backward0",
+        "node_base": UnaryNode,
+        "__doc__": doc or f"Elementwise ``{name}``.",
+        "__module__": __name__,
+    }
+    operator = type(Primitive)(name.title().replace("_", ""), (Primitive,), space)
+    ufunc = getattr(np, name, None) if forward is None else (lambda a, b: run(np, a, b))
+    if ufunc is not None:
+        _quicken_binary(name, operator, ufunc, partials, uses)
+    return operator
+
+
+def _entry(value: Any) -> Any:
+    """How an operand is kept: a Tensor as it is, anything else as a constant."""
+    return value if isinstance(value, Tensor) else SavedConstant(value)
+
+
+def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: Any) -> None:
+    node_type = operator._node
+    general = operator.apply
+    names_a, names_b = uses
+    a_uses_a, a_uses_b = "a" in names_a, "b" in names_a
+    b_uses_a, b_uses_b = "a" in names_b, "b" in names_b
+    any_y = "y" in names_a or "y" in names_b
+    differentiable = partials[0] is not None and partials[1] is not None
+
+    def apply(a: Any, b: Any) -> Any:
+        edge_a = edge_b = None
+        kind: Any = None
+        array_a: Any = a
+        array_b: Any = b
+        if isinstance(a, Tensor):
+            kind = a.__class__
+            array_a = a._array
+            edge_a = a._edge
+        if isinstance(b, Tensor):
+            if kind is None:
+                kind = b.__class__
+            elif kind is not b.__class__:
+                return general(a, b)
+            array_b = b._array
+            edge_b = b._edge
+        if array_a.__class__ is not ndarray and array_b.__class__ is not ndarray:
+            return general(a, b)
+        if edge_a is not None or edge_b is not None:
+            mode = _current()
+            if mode is not _ON and not mode.recording:
+                if mode is not _OFF:
+                    _note_reads(mode, a, edge_a, b, edge_b)
+                edge_a = edge_b = None
+            else:
+                if edge_a is not None and edge_a.__class__ is not tuple:
+                    edge_a = edge_a.resolve(a)
+                if edge_b is not None and edge_b.__class__ is not tuple:
+                    edge_b = edge_b.resolve(b)
+        elif kind is None:
+            return general(a, b)
+        y = ufunc(array_a, array_b)
+        if y.__class__ is not ndarray:
+            y = np.asarray(y)
+        out = _new(kind)
+        out._array = y
+        out._buffer = out._view = out._grad = out._edge = None
+        if edge_a is not None or edge_b is not None:
+            dtype = y.dtype
+            if any_y or not differentiable or (dtype is not _F8 and dtype is not _F4):
+                return general(a, b)
+            keep_a = (edge_a is not None and a_uses_a) or (edge_b is not None and b_uses_a)
+            keep_b = (edge_a is not None and a_uses_b) or (edge_b is not None and b_uses_b)
+            if (keep_a and array_a is not a and a._buffer is not None) or (
+                keep_b and array_b is not b and b._buffer is not None
+            ):
+                return general(a, b)
+            node = _new(node_type)
+            node.edges = (
+                edge_a if array_a is not a else NOT_A_TENSOR,
+                edge_b if array_b is not b else NOT_A_TENSOR,
+            )
+            node.number = next_number()
+            node.hooks = None
+            node.specs = ((y.shape, dtype),)
+            node.xp = np
+            node.kind = kind
+            node.needs_input_grad = (edge_a is not None, edge_b is not None)
+            if keep_a:
+                node.saved = (_entry(a), _entry(b) if keep_b else None, None)
+            elif keep_b:
+                node.saved = (None, _entry(b), None)
+            else:
+                node.saved = None
+            out._edge = (node, 0)
+        return out
+
+    _name_like(apply, name, operator)
+    operator.apply = staticmethod(apply)
+    slow = PrimitiveNode.pull
+
+    def pull(self: Any, cotangents: list[Any], task: Any) -> Any:
+        ct = cotangents[0]
+        saved = self.saved
+        if task.record or ct.__class__ is not ndarray or saved is FREED:
+            return slow(self, cotangents, task)
+        if saved is None:
+            a = b = None
+        elif saved.__class__ is tuple:
+            a, b, y = saved
+            if y is not None:
+                return slow(self, cotangents, task)
+            if a is not None:
+                a = a._array if isinstance(a, Tensor) and a._buffer is None else bare(a, self)
+            if b is not None:
+                b = b._array if isinstance(b, Tensor) and b._buffer is None else bare(b, self)
+        else:
+            return slow(self, cotangents, task)
+        edge_a, edge_b = self.edges
+        grad_a = grad_b = None
+        running = task.running
+        if edge_a and (running is None or task.wants(edge_a)):
+            grad_a = rule_a(ct, a, b)
+            shape, dtype = edge_a[0].specs[edge_a[1]]
+            if grad_a.shape != shape or grad_a.dtype is not dtype:
+                grad_a = fit(self, 0, grad_a, np)
+        if edge_b and (running is None or task.wants(edge_b)):
+            grad_b = rule_b(ct, a, b)
+            shape, dtype = edge_b[0].specs[edge_b[1]]
+            if grad_b.shape != shape or grad_b.dtype is not dtype:
+                grad_b = fit(self, 1, grad_b, np)
+        return grad_a, grad_b
+
+    if differentiable and not any_y:
+        rule_a, rule_b = _raw_rule(partials[0], names_a), _raw_rule(partials[1], names_b)
+        node_type.pull = pull
+
+
+def _note_reads(mode: Any, a: Any, edge_a: Any, b: Any, edge_b: Any) -> None:
+    """Tell a running forward which of the operands are differentiable and not its arguments."""
+    inputs = mode._inputs
+    if edge_a is not None:
+        for value in inputs:
+            if value is a:
+                break
+        else:
+            mode.reads(a)
+    if edge_b is not None and b is not a:
+        for value in inputs:
+            if value is b:
+                break
+        else:
+            mode.reads(b)
+
+
+def _raw_rule(partial: Any, names: tuple[str, ...]) -> Callable[[Any, Any, Any], Any]:
+    """``(ct, a, b) -> ct * partial`` on real NumPy arrays."""
+    if partial is ONE:
+        return lambda ct, a, b: ct
+    if partial is MINUS_ONE:
+        return lambda ct, a, b: -ct
+    table: dict[tuple[str, ...], Any] = {
+        ("a",): lambda ct, a, b: ct * partial(a),
+        ("b",): lambda ct, a, b: ct * partial(b),
+        ("a", "b"): lambda ct, a, b: ct * partial(a, b),
+        ("xp", "a", "b"): lambda ct, a, b: ct * partial(np, a, b),
+    }
+    return table[names]
+

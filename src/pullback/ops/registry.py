@@ -1,0 +1,95 @@
+"""The table of operators: tests, docs and coverage are generated from it.
+
+An operator enters with ``register(operator, samples=..., ...)`` beside its rule.  Samples are written as small functions of
+``make``, which builds an array of a given shape inside the operator's domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One call of an operator: positional arguments (arrays are differentiable unless integer), and options."""
+
+    args: tuple[Any, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Record:
+    """What is known about one operator.
+
+    Attributes
+    ----------
+    name
+        The Array API or NumPy name; also the public name in ``pullback``.
+    operator
+        The `Primitive`; ``None`` for functions composed of others.
+    call
+        The public function.
+    samples
+        ``samples(make)`` yields `Sample` s inside the domain, away from special points.
+    reference
+        The NumPy function that computes the same value.
+    dunder
+        ``"add"`` for ``__add__``, ``__radd__`` and ``__iadd__``; ``"neg"`` for a unary one.
+    methods
+        Names under which `call` becomes a method of Tensor.
+    order
+        The highest order of derivative that is claimed; tested up to 3.
+    complex
+        Whether complex arguments are supported.
+    differentiable
+        False for operators without a derivative (comparisons, integer results).
+    public
+        False for operators that only other operators use.
+    """
+
+    name: str
+    operator: Any
+    call: Callable[..., Any]
+    samples: Callable[[Make], Iterable[Sample]]
+    reference: Callable[..., Any] | None = None
+    dunder: str = ""
+    methods: tuple[str, ...] = ()
+    order: int = 3
+    complex: bool = True
+    differentiable: bool = True
+    public: bool = True
+
+
+class Make:
+    """Builds sample arrays: short decimals, the same for the same seed."""
+
+    def __init__(self, seed: int = 0, dtype: Any = np.float64, low: float = -2.0, high: float = 2.0) -> None:
+        self._rng = np.random.default_rng(seed)
+        self.dtype, self.low, self.high = np.dtype(dtype), low, high
+
+    def __call__(self, *shape: int, low: float | None = None, high: float | None = None) -> Any:
+        low = self.low if low is None else low
+        high = self.high if high is None else high
+        values = np.round(self._rng.uniform(low, high, shape), 3)
+        if self.dtype.kind == "c":
+            values = values + 1j * np.round(self._rng.uniform(low, high, shape), 3)
+        return values.astype(self.dtype)
+
+
+REGISTRY: dict[str, Record] = {}
+
+
+def register(name: str, operator: Any, samples: Callable[[Make], Iterable[Sample]], **facts: Any) -> Any:
+    """Enter an operator under its name; `facts` are fields of `Record`.  Returns the public function."""
+    call = facts.pop("call", None) or operator.apply
+    REGISTRY[name] = Record(name, operator, call, samples, **facts)
+    return call
+
+
+def samples_of(record: Record, dtype: Any = np.float64, seed: int = 0) -> Iterator[Sample]:
+    """The samples of an operator for one dtype."""
+    yield from record.samples(Make(seed, dtype))
