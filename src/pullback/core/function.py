@@ -12,7 +12,9 @@ import warnings
 from contextvars import ContextVar
 from typing import Any, ClassVar
 
-from pullback.core import arrays, modes, rules, views
+import numpy as np
+
+from pullback.core import arrays, modes, rules
 from pullback.core.errors import RuleError, lesson
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
 from pullback.core.masked import unmask
@@ -20,10 +22,11 @@ from pullback.core.outputs import attach, plain_outputs
 from pullback.core.primitive import Recorded
 from pullback.core.recompute import Recomputed, Rerun, Watcher, rebuild, tensors_in
 from pullback.core.refusal import refused
-from pullback.core.saved import Saved, SavedOutput, freed, is_intermediate, pack, unpack, unpack_all
+from pullback.core.saved import Saved, SavedOutput, freed, is_intermediate, pack, unpack
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.versions import BORROWED
 
+ndarray = np.ndarray
 _new = object.__new__
 _pulling: ContextVar[Pull | None] = ContextVar("pullback running backward", default=None)
 
@@ -72,6 +75,7 @@ class FunctionNode(Node):
 
     operator: ClassVar[type[Function]]
     recording: ClassVar[bool] = False  # a running forward is a mode, see modes.py
+    rule_of_user: ClassVar[Any] = None  # ``backward`` or ``vjp``, found at the first pull
     _materialize_non_diff_grads = True
 
     # ------------------------------------------------------------------------------------------ what forward may call
@@ -122,20 +126,28 @@ class FunctionNode(Node):
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What ``save_for_backward`` was given: the same object for an input, a fresh Tensor for an output."""
-        pull = _pulling.get()
-        if pull is not None:
+        if _pulling.get() is not None:
             pull = _pull_of(self)
             if pull is not None and pull.entries is not None:
                 return pull.entries
         saved = self.saved
-        if saved is None:
-            return ()
-        if saved is FREED:
-            raise freed(self)
-        result = tuple([e if e.__class__ is Tensor and e._buffer is None else unpack(e, self, "a value") for e in saved.entries])
+        if saved.__class__ is not tuple:
+            saved = self._entries()
+        values = []
+        for entry in saved:
+            if entry is not None and entry._buffer is None and isinstance(entry, Tensor):
+                values.append(entry)
+            else:
+                values.append(unpack(entry, self, "a value"))
         if self.operator.clear_saved_tensors_on_access:
             self.saved = _CLEARED
-        return result
+        return tuple(values)
+
+    def _entries(self) -> tuple[Any, ...]:
+        saved = self.saved
+        if saved is FREED:
+            raise freed(self)
+        return () if saved is None else saved.entries
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
@@ -145,7 +157,7 @@ class FunctionNode(Node):
 
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
-        return () if self.saved is None else self.saved.entries
+        return self.saved if isinstance(self.saved, tuple) else self._entries()
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
@@ -199,10 +211,27 @@ class FunctionNode(Node):
 
     # ------------------------------------------------------------------------------------------ as a node
     def pull(self, cotangents: list[Any], task: Any) -> Any:
-        record = task.record
-        if record or task.targets is not None:
+        if task.record or task.running is not None:
             return self._pull_watched(cotangents, task)
-        return self._fit(self._call_rule(self._incoming(cotangents, record)), arrays_only=True, task=task)
+        cotangent = cotangents[0]
+        edges = self.edges
+        if cotangent.__class__ is not ndarray or len(cotangents) != 1 or self.operator.boxed_grads_call:
+            return self._fit(self._call_rule(self._incoming(cotangents, False)), False, task)
+        incoming = _new(self.kind)
+        incoming._array = (
+            cotangent if cotangent.flags.c_contiguous or self.operator.any_layout else arrays.contiguous(cotangent)
+        )
+        incoming._buffer = BORROWED
+        incoming._edge = incoming._view = incoming._grad = None
+        rule = type(self).rule_of_user
+        grads = (rule or _find_rule(type(self)))(self, incoming)
+        if len(edges) == 1 and edges[0] and isinstance(grads, Tensor):
+            producer, number = edges[0]
+            shape, dtype = producer.specs[number]
+            array = grads._array
+            if array.__class__ is ndarray and array.dtype is dtype and array.shape == shape:
+                return (array,)
+        return self._fit(rules.as_sequence(self, grads), False, task)
 
     def _incoming(self, cotangents: list[Any], record: bool) -> list[Any]:
         """The cotangents as backward gets them: Tensors, contiguous, zeros where nothing came (if wanted)."""
@@ -233,19 +262,19 @@ class FunctionNode(Node):
 
     def _example(self) -> Any:
         for edge in self.edges:
-            if edge and edge[0].number == 2**64 - 1:
+            if edge and edge[0].number < 0:
                 return edge[0].variable._array
-        return arrays.np.empty(0)
+        return np.empty(0)
 
     def _non_differentiable(self) -> Any:
         return self._marks.non_differentiable if self._marks is not None else ()
 
     def _call_rule(self, incoming: list[Any]) -> Any:
-        rule = type(self).__dict__.get("rule") or _find_rule(type(self))
+        rule = type(self).rule_of_user or _find_rule(type(self))
         grads = rule(self, incoming) if self.operator.boxed_grads_call else rule(self, *incoming)
         return rules.as_sequence(self, grads)
 
-    def _fit(self, grads: list[Any], arrays_only: bool, task: Any) -> list[Any]:
+    def _fit(self, grads: list[Any], record: bool, task: Any) -> list[Any]:
         """Check what backward returned, and project it into the spaces of the arguments."""
         for position, (edge, grad) in enumerate(zip(self.edges, grads, strict=True)):
             if grad is None:
@@ -262,7 +291,7 @@ class FunctionNode(Node):
                 continue
             producer, number = edge
             shape, dtype = producer.specs[number]
-            if arrays_only:
+            if not record:
                 array = grad._array
                 if array.shape != shape or array.dtype != dtype:
                     array = rules.fit(self, position, array, arrays.namespace(array))
@@ -277,7 +306,7 @@ class FunctionNode(Node):
         outer = _pulling.set(pull)
         try:
             if not task.record:
-                return self._fit(self._call_rule(self._incoming(cotangents, False)), arrays_only=True, task=task)
+                return self._fit(self._call_rule(self._incoming(cotangents, False)), False, task)
             return self._pull_recorded(cotangents, pull, task)
         finally:
             _pulling.reset(outer)
@@ -289,7 +318,7 @@ class FunctionNode(Node):
         incoming = self._incoming(cotangents, True)
         token = modes.enter(modes.plain(True, settings))
         try:
-            grads = self._fit(self._call_rule(incoming), arrays_only=False, task=task)
+            grads = self._fit(self._call_rule(incoming), True, task)
         finally:
             modes.leave(token)
         reason = self._reason_to_refuse(watcher)
@@ -328,7 +357,7 @@ class FunctionNode(Node):
     def _recompute(self, pull: Pull) -> None:
         """Where forward saved intermediates: their versions from a second, recorded run of forward."""
         saved = self.saved
-        if saved is None or saved is FREED or saved is _CLEARED or saved.rerun is None:
+        if saved.__class__ is not Saved:
             return
         second = Recomputed(self, saved.rerun)
         fresh = getattr(second.ctx, "to_save", None) or ()
@@ -421,7 +450,7 @@ def _find_rule(node_type: Any) -> Any:
             instead="one of them; they are two names of the same rule.",
         )
     rule = operator.vjp if has_vjp else operator.backward
-    node_type.rule = staticmethod(rule)
+    node_type.rule_of_user = staticmethod(rule)
     return rule
 
 
@@ -499,7 +528,7 @@ class Function:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.separate = cls.setup_context is not Function.setup_context
-        cls._node = type(f"{cls.__name__}Backward", (FunctionNode,), {"operator": cls, "__module__": cls.__module__})
+        cls._node = type(f"{cls.__name__}Backward", (FunctionNode,), {"operator": cls, "rule_of_user": None, "__module__": cls.__module__})
         cls._backward_cls = cls._node
         cls._signature = None
 
@@ -590,11 +619,17 @@ class Function:
         if not (recording and True in needs):
             ctx.to_save = ctx._inputs = ()
             return plain_outputs(ctx, args, result)
-        if result.__class__ is kind and ctx._marks is None and result._edge is None and _fresh(result, args):
-            dtype = result._array.dtype
-            ctx.specs = ((result._array.shape, dtype if dtype.__class__.__module__.startswith("numpy") else result.dtype),)
-            if arrays.is_inexact(dtype):
-                result._edge = (ctx, 0)
+        array = result._array if result.__class__ is kind else None
+        if (
+            array.__class__ is ndarray
+            and array.dtype.kind in "fc"
+            and ctx._marks is None
+            and result._edge is None
+            and result._view is None
+            and not _is_among(result, args)
+        ):
+            ctx.specs = ((array.shape, array.dtype),)
+            result._edge = (ctx, 0)
             outputs: tuple[Any, ...] = (result,)
         else:
             result, outputs = attach(ctx, args, result)
@@ -602,13 +637,6 @@ class Function:
             _keep(ctx, args, outputs)
         ctx._inputs = ()
         return result
-
-
-def _fresh(result: Tensor, args: Any) -> bool:
-    """True for a result that is not one of the arguments and no view."""
-    if result._view is not None:
-        return False
-    return all(value is not result for value in args)
 
 
 _CONTAINERS = frozenset({list, tuple, dict, set})
@@ -661,11 +689,16 @@ def _signature_of(cls: Any) -> Any:
 def _keep(ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
     """After forward: find the origin of everything that was saved or set on ctx."""
     edges = ctx.edges
-    entries = tuple([_pack_saved(value, k, args, edges, outputs) for k, value in enumerate(ctx.to_save)])
+    found: list[Any] = []
     intermediate = False
-    for entry in entries:
-        if entry is not None and not isinstance(entry, Tensor) and is_intermediate(entry):
-            intermediate = True
+    for value in ctx.to_save:
+        if isinstance(value, Tensor) and value._buffer is None and _is_among(value, args):
+            found.append(value)
+        else:
+            entry = _pack_saved(value, len(found), args, edges, outputs)
+            intermediate = intermediate or (entry is not None and is_intermediate(entry))
+            found.append(entry)
+    entries = tuple(found)
     if ctx.__dict__:
         intermediate = _keep_attributes(ctx, args, outputs) or intermediate
         if ctx._opaque:
@@ -674,8 +707,15 @@ def _keep(ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
     if intermediate:
         ctx.saved = Saved(entries, Rerun(args, edges, functools.partial(_run_again, ctx), _why_no_rerun(ctx)))
     elif entries:
-        ctx.saved = Saved(entries, None)
+        ctx.saved = entries
     ctx.to_save = ()
+
+
+def _is_among(value: Any, args: Any) -> bool:
+    for argument in args:  # noqa: SIM110 - a loop is one call less than any()
+        if argument is value:
+            return True
+    return False
 
 
 def _pack_saved(value: Any, position: int, args: Any, edges: Any, outputs: Any) -> Any:
@@ -709,7 +749,7 @@ def _keep_attributes(ctx: Any, args: Any, outputs: Any) -> bool:
     return intermediate
 
 
-_SINGLE = Tensor(arrays.np.empty(0))
+_SINGLE = Tensor(np.empty(0))
 
 
 def _why_no_rerun(ctx: Any) -> str:
@@ -782,4 +822,3 @@ for _name in (
 ):
     setattr(Function, _name, _useless(_name))
 Function._node = FunctionNode
-__all__ = ["Function", "FunctionNode", "Marks", "once_differentiable", "unpack_all", "views"]

@@ -22,7 +22,7 @@ Edge = tuple["Node", int]
 
 NOT_A_TENSOR: Any = ()
 #: Leaves carry this instead of a creation number: they are visited by their last consumer's position, not their own.
-LEAF_NUMBER = 2**64 - 1
+LEAF_NUMBER = -1
 
 
 class _Freed:
@@ -91,7 +91,7 @@ class Node:
         return _metadata.setdefault(self, {})
 
     def _sequence_nr(self) -> int:
-        return self.number
+        return self.number if self.number >= 0 else 2**64 - 1
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at {hex(id(self))}>"
@@ -102,24 +102,24 @@ def reach(roots: Iterable[Node]) -> tuple[list[Node], dict[Node, Node | None]]:
 
     A leaf that is itself a root and has no consumer maps to ``None``.
     """
-    seen: set[Node] = set()
+    seen: dict[Node, None] = {}  # in the order found, which for chains is already the order wanted
     leaves: dict[Node, Node | None] = {}
     stack: list[Node] = []
     for root in roots:
-        if root.number == LEAF_NUMBER:
+        if root.number < 0:
             leaves.setdefault(root, None)
         elif root not in seen:
-            seen.add(root)
+            seen[root] = None
             stack.append(root)
-    pop, push, add = stack.pop, stack.append, seen.add
+    pop, push = stack.pop, stack.append
     while stack:
         node = pop()
         for edge in node.edges:
             if edge:
                 producer = edge[0]
                 if producer not in seen:
-                    if producer.number != LEAF_NUMBER:
-                        add(producer)
+                    if producer.number >= 0:
+                        seen[producer] = None
                         push(producer)
                     else:
                         last = leaves.get(producer)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
+
 from pullback.core import arrays, modes, rules, views
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
 from pullback.core.masked import Masked, unmask
@@ -18,7 +20,10 @@ from pullback.core.saved import Saved, SavedOutput, SavedPlain, freed, pack, unp
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.versions import Buffer
 
+ndarray = np.ndarray
 _new = object.__new__
+_current = modes.current
+_ON, _OFF = modes.ON, modes.OFF
 
 
 class Recorded:
@@ -55,29 +60,62 @@ class PrimitiveNode(Node):
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What was saved: bare arrays, or Tensors while backward is recorded."""
+        saved = self.saved
         if self.xp is Recorded.xp:
-            return self.saved or ()
-        return tuple([bare(entry, self) for entry in self._entries()])
+            return saved or ()
+        if saved.__class__ is not tuple:
+            saved = self._entries()
+        values = []
+        for entry in saved:
+            if entry.__class__ is SavedConstant:
+                values.append(entry.array)
+            elif entry is not None and entry.__class__ is not _Intermediate and entry._buffer is None:
+                values.append(entry._array)
+            else:
+                values.append(bare(entry, self))
+        return tuple(values)
 
     def pull(self, cotangents: list[Any], task: Any) -> Any:
-        if all(cotangent is None for cotangent in cotangents):
+        edges = self.edges
+        if task.record or cotangents[0].__class__ is not ndarray or len(cotangents) != 1 or len(edges) != 1:
+            return self._pull_generally(cotangents, task)
+        grad = self.rule(self, cotangents[0])  # type: ignore[attr-defined]
+        if grad.__class__ is ndarray and edges[0]:
+            producer, number = edges[0]
+            shape, dtype = producer.specs[number]
+            if grad.dtype is dtype and grad.shape == shape:
+                return (grad,)
+        return self._project(self, rules.as_sequence(self, grad), None, self.xp)
+
+    def _pull_generally(self, cotangents: list[Any], task: Any) -> Any:
+        """Any number of arguments and results, structural zeros, recording."""
+        masked = None
+        missing = True
+        for cotangent in cotangents:
+            if cotangent is not None:
+                missing = False
+                if cotangent.__class__ is Masked:
+                    masked = cotangent
+        if missing:
             return [None] * len(self.edges)
-        masks = self.operator.mask_rule and self._masks(cotangents)
-        xp = self._library(task)
-        plain = [
-            unmask(c) if c is not None else self._zero(position, xp) for position, c in enumerate(cotangents)
-        ]
-        ctx = self._recorded(task) if task.record else self
-        if len(self.edges) > 1 and task.targets is not None:
+        xp = Recorded.xp if task.record else self.xp
+        plain = [unmask(c) if c is not None else self._zero(position, xp) for position, c in enumerate(cotangents)]
+        ctx = self._recorded() if task.record else self
+        if len(self.edges) > 1 and task.running is not None:
             ctx = ctx if ctx is not self else self._shadow()
             ctx.needs_input_grad = tuple([task.wants(edge) for edge in self.edges])
-        grads = rules.as_sequence(self, self.operator.backward(ctx, *plain))
-        for position, (edge, grad) in enumerate(zip(self.edges, grads, strict=True)):
+        return self._project(ctx, rules.as_sequence(self, self.operator.backward(ctx, *plain)), masked, xp)
+
+    def _project(self, ctx: Any, grads: list[Any], masked: Masked | None, xp: Any) -> list[Any]:
+        """Every cotangent into the space of its argument."""
+        mask_rule = self.operator.mask_rule if masked is not None else None
+        for position, edge in enumerate(self.edges):
+            grad = grads[position]
             if not edge or grad is None:
                 grads[position] = None
                 continue
-            if masks:
-                grad = self.operator.mask_rule(ctx, grad, masks[0], position, xp)
+            if mask_rule is not None:
+                grad = mask_rule(ctx, grad, masked, position, xp)
             producer, number = edge
             shape, dtype = producer.specs[number]
             if grad.__class__ is Masked or grad.shape != shape or grad.dtype != dtype:
@@ -85,26 +123,20 @@ class PrimitiveNode(Node):
             grads[position] = grad
         return grads
 
-    def _masks(self, cotangents: list[Any]) -> list[Masked]:
-        return [c for c in cotangents if c.__class__ is Masked]
-
-    def _library(self, task: Any) -> Any:
-        return Recorded.xp if task.record else self.xp
-
     def _zero(self, position: int, xp: Any) -> Any:
         spec = self.specs[position]
         return None if spec is None else arrays.zeros(spec[0], spec[1], xp)
 
     def _shadow(self) -> Any:
         """A private copy of this ctx, for one call of the rule with other flags or values."""
-        shadow = _new(type(self))
+        shadow = _new(self.operator._node)
         for name in ("edges", "hooks", "kind", "needs_input_grad", "number", "saved", "specs", "to_save", "xp"):
             setattr(shadow, name, getattr(self, name, None))
         if self.__dict__:
             shadow.__dict__.update(self.__dict__)
         return shadow
 
-    def _recorded(self, task: Any) -> Any:
+    def _recorded(self) -> Any:
         """This ctx with its saved values as Tensors in the graph and the differentiable namespace."""
         shadow = self._shadow()
         shadow.xp = Recorded.xp
@@ -208,7 +240,7 @@ class Primitive:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         name = cls.__dict__.get("node_name") or f"{cls.__name__}Backward"
-        cls._node = type(name, (cls.node_base,), {"operator": cls, "__slots__": (), "__module__": cls.__module__})
+        cls._node = type(name, (cls.node_base,), {"operator": cls, "__slots__": (), "__module__": cls.__module__, "rule": staticmethod(cls.backward)})
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **options: Any) -> Any:
@@ -223,47 +255,72 @@ class Primitive:
     @classmethod
     def apply(cls, *args: Any, **options: Any) -> Any:
         """Run the operator; record it when an argument is a Tensor that requires gradients."""
-        mode = modes.current()
+        mode = _current()
         kind: Any = None
         first: Any = None
-        bare = []
+        bare_args = []
         edges = []
+        needs = []
         differentiable = False
         for value in args:
             if isinstance(value, Tensor):
-                kind = _wider(kind, type(value))
+                if kind is not value.__class__:
+                    kind = _wider(kind, value.__class__)
                 array = value._array
-                bare.append(array)
+                bare_args.append(array)
                 if first is None:
                     first = array
                 edge = value._edge
                 if edge is not None and edge.__class__ is not tuple:
                     edge = edge.resolve(value)
-                if edge is not None:
-                    differentiable = True
-                    if not mode.recording and mode is not modes.OFF:
-                        mode.reads(value)
                 edges.append(edge)
+                if edge is None:
+                    needs.append(False)
+                else:
+                    needs.append(True)
+                    differentiable = True
+                    if mode is not _ON and not mode.recording and mode is not _OFF:
+                        mode.reads(value)
             else:
-                if first is None and kind is None and hasattr(value, "dtype"):
+                if first is None and hasattr(value, "dtype"):
                     first = value
-                bare.append(value)
+                bare_args.append(value)
                 edges.append(NOT_A_TENSOR)
+                needs.append(False)
 
         ctx = _new(cls._node)
-        ctx.xp = xp = arrays.namespace(first) if first is not None else arrays.np
+        ctx.xp = xp = np if first.__class__ is ndarray else namespace_of(first)
         ctx.to_save = None
-        ctx.needs_input_grad = tuple([edge is not None and edge is not NOT_A_TENSOR for edge in edges])
-        result = cls.forward(ctx, *bare, **options)
+        ctx.needs_input_grad = tuple(needs)
+        result = cls.forward(ctx, *bare_args, **options)
         if kind is None:
             return result
-        single = result.__class__ is not tuple
-        outputs = tuple([_wrap(kind, r, xp) for r in ((result,) if single else result)])
+        if result.__class__ is not ndarray or cls.view:
+            return _finish(cls, ctx, kind, args, edges, result, options, differentiable and mode.recording)
+        output = _new(kind)
+        output._array = result
+        output._edge = output._buffer = output._view = output._grad = None
         if differentiable and mode.recording:
-            _record(ctx, kind, args, edges, outputs, options)
-        if cls.view:
-            _note_view(cls, args[0], outputs, options, mode)
-        return outputs[0] if single else outputs
+            _record(ctx, kind, args, edges, (output,), options)
+        return output
+
+
+def namespace_of(first: Any) -> Any:
+    """The namespace of the first array among the arguments; NumPy for plain numbers."""
+    return np if first is None else arrays.namespace(first)
+
+
+def _finish(
+    cls: Any, ctx: Any, kind: Any, args: Any, edges: Any, result: Any, options: Any, recorded: bool
+) -> Any:
+    """Results that are several, no NumPy array, or views."""
+    single = result.__class__ is not tuple
+    outputs = tuple([_wrap(kind, r, ctx.xp) for r in ((result,) if single else result)])
+    if recorded:
+        _record(ctx, kind, args, edges, outputs, options)
+    if cls.view:
+        _note_view(cls, args[0], outputs, options)
+    return outputs[0] if single else outputs
 
 
 def _wider(kind: Any, other: Any) -> Any:
@@ -274,8 +331,8 @@ def _wider(kind: Any, other: Any) -> Any:
 def _wrap(kind: Any, array: Any, xp: Any) -> Any:
     if array is None or not hasattr(array, "dtype"):
         return array if not isinstance(array, (int, float, complex)) else wrap(kind, arrays.asarray(array, xp))
-    if isinstance(array, arrays.np.generic):
-        array = arrays.np.asarray(array)
+    if isinstance(array, np.generic):
+        array = np.asarray(array)
     return wrap(kind, array)
 
 
@@ -285,30 +342,43 @@ def _record(ctx: Any, kind: Any, args: Any, edges: Any, outputs: Any, options: A
     ctx.number = next_number()
     ctx.hooks = None
     ctx.kind = kind
-    specs = []
-    for position, output in enumerate(outputs):
-        if not isinstance(output, Tensor):
+    specs: list[Any] = []
+    for output in outputs:
+        if isinstance(output, Tensor):
+            array = output._array
+            dtype = array.dtype
+            if array.__class__ is not ndarray:
+                dtype = arrays.dtype_of(array)
+            if dtype.kind in "fc" or arrays.is_inexact(dtype):
+                output._edge = (ctx, len(specs))
+            specs.append((array.shape, dtype))
+        else:
             specs.append(None)
-            continue
-        dtype = output.dtype
-        specs.append((output._array.shape, dtype))
-        if arrays.is_inexact(dtype):
-            output._edge = (ctx, position)
     ctx.specs = tuple(specs)
-    if ctx.to_save is None:
-        ctx.saved = None
-    else:
-        ctx.saved = tuple([_entry(value, args, edges, outputs) for value in ctx.to_save])
+    values = ctx.to_save
+    entries: tuple[Any, ...] | None = None
+    intermediate = False
+    if values is not None:
         ctx.to_save = None
-    if (ctx.saved is not None and any(entry.__class__ is _Intermediate for entry in ctx.saved)) or (
-        ctx.__dict__ and _loose_arrays(ctx, args)
-    ):
-        ctx.saved = Saved(ctx.saved or (), Rerun(args, edges, partial(_run_again, ctx, options)))
+        found = []
+        for value in values:
+            for argument in args:
+                if isinstance(argument, Tensor) and argument._array is value and argument._buffer is None:
+                    found.append(argument)
+                    break
+            else:
+                entry = _entry(value, args, edges, outputs)
+                intermediate = intermediate or entry.__class__ is _Intermediate
+                found.append(entry)
+        entries = tuple(found)
+    ctx.saved = entries
+    if intermediate or (ctx.__dict__ and _loose_arrays(ctx, args)):
+        ctx.saved = Saved(entries or (), Rerun(args, edges, partial(_run_again, ctx, options)))
 
 
 def _run_again(ctx: Any, options: Any, args: list[Any]) -> Any:
     """Forward on Tensors, with the differentiable namespace; its ctx has the saved values in the graph."""
-    again = _new(type(ctx))
+    again = _new(ctx.operator._node)
     again.xp = Recorded.xp
     again.to_save = ()
     again.needs_input_grad = ctx.needs_input_grad
@@ -339,8 +409,8 @@ def _loose_arrays(ctx: Any, args: Any) -> list[str]:
     return [name for name, value in ctx.__dict__.items() if id(value) not in known and _could_vary(value)]
 
 
-def _note_view(cls: Any, source: Any, outputs: Any, options: Any, mode: Any) -> None:
-    forbidden = "" if mode.recording or not source.requires_grad else "A view was created in no_grad mode"
+def _note_view(cls: Any, source: Any, outputs: Any, options: Any) -> None:
+    forbidden = "" if modes.current().recording or not source.requires_grad else "A view was created in no_grad mode"
     for position, output in enumerate(outputs):
         if isinstance(output, Tensor) and views.is_alias(output._array, source._array):
             steps = options if len(outputs) == 1 else {**options, "_output": position}

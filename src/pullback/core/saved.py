@@ -183,12 +183,3 @@ def unpack(entry: Any, node: Node, what: str) -> Any:
             raise stale(node, what, entry._array, 0, buffer.version, entry._resolved())
         return entry
     return entry.unpack(node, what)
-
-
-def unpack_all(saved: Any, node: Node) -> tuple[Any, ...]:
-    """Every saved Tensor of a node, checked."""
-    if saved is None:
-        return ()
-    if saved is FREED:
-        raise freed(node)
-    return tuple([unpack(entry, node, "a value") for entry in saved.entries])

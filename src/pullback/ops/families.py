@@ -113,10 +113,12 @@ def unary(name: str, forward: Callable[[Any, Any], Any] | None, partial: Any, no
 
 def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tuple[str, ...]) -> None:
     """The short path of `apply` and `pull`: one Python call each, besides the partial derivative."""
-    node_type = operator._node
+    node_type = type(operator._node.__name__, (operator._node,), {"__slots__": (), "__module__": __name__})
+    node_type.xp, node_type.needs_input_grad = np, (True,)  # the same for every node made here
     general = operator.apply
     saves_input, saves_output = "x" in uses, "y" in uses
-    needs = (True,)
+    if saves_input and saves_output:
+        return
 
     def apply(x: Any) -> Any:
         if not isinstance(x, Tensor):
@@ -129,73 +131,57 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
             mode = _current()
             if mode is not _ON and not mode.recording:
                 if mode is not _OFF:
-                    for value in mode._inputs:
-                        if value is x:
-                            break
-                    else:
-                        mode.reads(x)
+                    _note_reads(mode, x, edge, x, edge)
                 edge = None
         y = ufunc(array)
         if y.__class__ is not ndarray:
             y = np.asarray(y)
-        out = _new(x.__class__)
+        kind = x.__class__
+        out = _new(kind)
         out._array = y
-        out._buffer = out._view = out._grad = out._edge = None
-        if edge is not None:
-            if edge.__class__ is not tuple:
-                edge = edge.resolve(x)
-                if edge is None:
-                    return out
-            dtype = y.dtype
-            if dtype is not _F8 and dtype is not _F4:
-                return general(x)
-            node = _new(node_type)
-            node.edges = (edge,)
-            node.number = next_number()
-            node.hooks = None
-            node.specs = ((y.shape, dtype),)
-            node.xp = np
-            node.kind = x.__class__
-            node.needs_input_grad = needs
-            if saves_input:
-                if x._buffer is not None or saves_output:
-                    return general(x)
-                node.saved = (x,)
-            elif saves_output:
-                node.saved = (saved_result(x.__class__, y),)
-            else:
-                node.saved = None
-            out._edge = (node, 0)
+        out._edge = out._buffer = out._view = out._grad = None
+        if edge is None:
+            return out
+        if edge.__class__ is not tuple:
+            edge = edge.resolve(x)
+            if edge is None:
+                return out
+        dtype = y.dtype
+        if (dtype is not _F8 and dtype is not _F4) or (saves_input and x._buffer is not None):
+            return general(x)
+        node = _new(node_type)
+        node.edges = (edge,)
+        node.number = next_number()
+        node.specs = ((y.shape, dtype),)
+        node.hooks = None
+        node.kind = kind
+        node.saved = (x,) if saves_input else (saved_result(kind, y),) if saves_output else None
+        out._edge = (node, 0)
         return out
 
     _name_like(apply, name, operator)
     operator.apply = staticmethod(apply)
     slow = PrimitiveNode.pull
+    takes_xp = uses[:1] == ("xp",)
 
     def pull(self: Any, cotangents: list[Any], task: Any) -> Any:
         ct = cotangents[0]
         saved = self.saved
         if task.record or ct.__class__ is not ndarray or saved is FREED:
             return slow(self, cotangents, task)
-        if partial is ONE:
-            return cotangents
-        if partial is MINUS_ONE:
-            return (-ct,)
-        if saved.__class__ is not tuple or len(saved) != 1:
-            return slow(self, cotangents, task)
         entry = saved[0]
         if entry._buffer is not None:
             return slow(self, cotangents, task)
-        array = entry._array
-        dtype = array.dtype
-        if dtype is not _F8 and dtype is not _F4:
-            return slow(self, cotangents, task)
-        grad = ct * partial(np, array) if takes_xp else ct * partial(array)
-        return (grad,)
+        return (ct * (partial(np, entry._array) if takes_xp else partial(entry._array)),)
 
-    takes_xp = uses[:1] == ("xp",)
-    if tuple(n for n in uses if n != "xp") in ((), ("x",), ("y",)):
-        node_type.pull = pull
+    def pull_one(self: Any, cotangents: list[Any], task: Any) -> Any:
+        return cotangents
+
+    def pull_minus_one(self: Any, cotangents: list[Any], task: Any) -> Any:
+        ct = cotangents[0]
+        return (-ct,) if ct is not None and ct.__class__ is not Masked else slow(self, cotangents, task)
+
+    node_type.pull = pull_one if partial is ONE else pull_minus_one if partial is MINUS_ONE else pull
 
 
 # -------------------------------------------------------------------------------------------------------------- binary

@@ -1,0 +1,152 @@
+"""The two tables that the torch namespace is built from, and what their entries have in common.
+
+``@function`` puts a callable into ``pullback.torch``, ``@method`` into ``pullback.torch.Tensor``, ``@both`` into both: torch's
+functions and methods have the same signature, with ``input`` in the place of ``self``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from pullback.core import views
+from pullback.core.errors import lesson
+from pullback.core.modes import is_grad_enabled
+from pullback.core.tensor import Tensor as Base
+from pullback.namespaces import array_api
+
+#: The operators, by their names in the Array API standard or in NumPy.
+xp: Any = array_api
+
+FUNCTIONS: dict[str, Any] = {}
+METHODS: dict[str, Any] = {}
+
+#: NumPy's names of arguments, which torch accepts beside its own.
+_NUMPY_NAMES = {"axis": "dim", "axes": "dims", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
+
+
+def function(*names: str) -> Callable[[Any], Any]:
+    """Enter a function into ``pullback.torch`` under `names`."""
+
+    def enter(call: Any) -> Any:
+        return _enter(FUNCTIONS, names, call)
+
+    return enter
+
+
+def method(*names: str) -> Callable[[Any], Any]:
+    """Enter a method of ``pullback.torch.Tensor`` under `names`."""
+
+    def enter(call: Any) -> Any:
+        return _enter(METHODS, names, call)
+
+    return enter
+
+
+def both(*names: str) -> Callable[[Any], Any]:
+    """Enter a function and a method of the same name."""
+
+    def enter(call: Any) -> Any:
+        return _enter(METHODS, names, _enter(FUNCTIONS, names, call))
+
+    return enter
+
+
+def _enter(table: dict[str, Any], names: tuple[str, ...], call: Any) -> Any:
+    if not hasattr(call, "__wrapped__"):
+        call = numpy_names(call, names[0])
+    for name in names:
+        table[name] = call
+    return call
+
+
+def numpy_names(call: Any, name: str) -> Any:
+    """`call` under torch's name, also taking NumPy's names of arguments (``axis=``, ``keepdims=``) and ``out=``."""
+
+    @functools.wraps(call)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            out = kwargs.pop("out", None)
+            for numpys in _NUMPY_NAMES.keys() & kwargs.keys():
+                if _NUMPY_NAMES[numpys] not in kwargs:
+                    kwargs[_NUMPY_NAMES[numpys]] = kwargs.pop(numpys)
+            if out is not None:
+                return write_out(name, call(*args, **kwargs), out)
+        return call(*args, **kwargs)
+
+    called.__name__ = called.__qualname__ = name
+    return called
+
+
+def write_out(name: str, result: Any, out: Any) -> Any:
+    """Put a result into ``out=``, which has no place in the graph."""
+    if is_grad_enabled() and (result.requires_grad or out.requires_grad):
+        raise lesson(
+            RuntimeError,
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad.",
+            why="the Tensor given as out= would silently get the history of a result.",
+            instead=f"y = {name}(...), or out[...] = {name}(...) to write into a part of a Tensor.",
+        )
+    if tuple(out.shape) != tuple(result.shape):
+        raise lesson(
+            RuntimeError,
+            f"{name}(): out= has shape {tuple(out.shape)}, the result {tuple(result.shape)}",
+            instead="a Tensor of the result's shape.",
+        )
+    return write(out, result)
+
+
+def write(target: Any, value: Any) -> Any:
+    """Write a Tensor into another one in place, cast to its dtype.  Returns the target."""
+    return views.write(target, value if value.dtype == target.dtype else cast_for_write(target, value))
+
+
+def cast_for_write(target: Any, value: Any) -> Any:
+    """`value` in the dtype of `target`; the same refusal as torch where that would lose more than precision."""
+    order = "biufcV"
+    source, goal = value.dtype, target.dtype
+    lossy = order.find(source.kind) > order.find(goal.kind) and not {source.kind, goal.kind} <= set("iu")
+    return value if lossy else xp.astype(value, goal)
+
+
+def in_place(call: Any, name: str) -> Any:
+    """The method ``name_`` that writes what ``name`` computes into ``self``."""
+
+    def written(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return write(self, call(self, *args, **kwargs))
+
+    written.__name__ = written.__qualname__ = f"{name}_"
+    written.__doc__ = f"``self.{name}(...)`` written into ``self``."
+    return written
+
+
+def with_in_place(*names: str) -> Callable[[Any], Any]:
+    """Like `both`, and the in-place method ``name_`` besides."""
+
+    def enter(call: Any) -> Any:
+        call = both(*names)(call)
+        for name in names:
+            METHODS[f"{name}_"] = in_place(call, name)
+        return call
+
+    return enter
+
+
+def need_tensor(value: Any, name: str) -> Any:
+    """`value`, which must be a Tensor."""
+    if not isinstance(value, Base):
+        raise lesson(
+            TypeError,
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(value).__name__}",
+            instead=f"torch.{name}(torch.tensor(...)); for Python numbers the math module.",
+        )
+    return value
+
+
+def sizes_of(size: tuple[Any, ...]) -> tuple[int, ...]:
+    """The shape that was given as ``(2, 3)`` or as ``2, 3``."""
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = tuple(size[0])
+    return tuple([int(n) for n in size])
