@@ -103,6 +103,11 @@ def is_complex(dtype: Any) -> bool:
     return dtype.kind == "c" if hasattr(dtype, "kind") else to_numpy_dtype(dtype).kind == "c"
 
 
+def size(array: Array) -> int:
+    """Number of elements."""
+    return math.prod(array.shape)
+
+
 def nbytes(array: Array) -> int:
     """Bytes of the elements of an array."""
     return math.prod(array.shape) * dtype_of(array).itemsize

@@ -28,6 +28,8 @@ from pullback.core.versions import BORROWED
 
 ndarray = np.ndarray
 _new = object.__new__
+_current, _enter, _leave = modes.current, modes.enter, modes.leave
+_ON, _OFF = modes.ON, modes.OFF
 _pulling: ContextVar[Pull | None] = ContextVar("pullback running backward", default=None)
 
 
@@ -71,7 +73,7 @@ class FunctionNode(Node):
     like saved ones: their versions are checked, outputs are held weakly, intermediates are recomputed when needed.
     """
 
-    __slots__ = ("__dict__", "_inputs", "_kept", "_marks", "_needs", "_opaque", "kind", "outer", "to_save")
+    __slots__ = ("__dict__", "_inputs", "_kept", "_marks", "_needs", "_opaque", "outer", "to_save")
 
     operator: ClassVar[type[Function]]
     recording: ClassVar[bool] = False  # a running forward is a mode, see modes.py
@@ -574,58 +576,51 @@ class Function:
         """Call the Function; record it when an argument is a Tensor that requires gradients."""
         if kwargs or cls.separate:
             args = _bind(cls, args, kwargs)
-        mode = modes.current()
+        mode = _current()
         recording = mode.recording
         ctx = _new(cls._node)
         ctx.number = next_number()
-        kind = None
-        edges: list[Any] = []
-        needs = []
-        for value in args:
-            if isinstance(value, Tensor):
-                kind = value.__class__ if kind is None or issubclass(value.__class__, kind) else kind
-                edge = value._edge
-                if edge is not None:
-                    if edge.__class__ is not tuple:
-                        edge = edge.resolve(value)
-                    if edge is not None and not recording and mode is not modes.OFF:
-                        mode.reads(value)
-                edges.append(edge)
-                needs.append(edge is not None)
-            else:
-                if value.__class__ in _CONTAINERS:
-                    _refuse_hidden_tensors(cls, value, len(edges), recording)
-                edges.append(NOT_A_TENSOR)
-                needs.append(False)
-        ctx._needs = tuple(needs)
-        ctx.edges = tuple(edges)
         ctx._inputs = args
         ctx._marks = ctx._kept = ctx._opaque = ctx.saved = ctx.hooks = None
-        ctx.to_save = ()
-        ctx.specs = ()
+        ctx.to_save = ctx.specs = ()
         ctx.outer = mode
-        ctx.kind = kind or Tensor
+        x = args[0] if len(args) == 1 else None
+        if isinstance(x, Tensor):  # the most frequent call: one Tensor
+            edge = x._edge
+            if edge is not None:
+                if edge.__class__ is not tuple:
+                    edge = edge.resolve(x)
+                if not recording and edge is not None and mode is not _OFF:
+                    mode.reads(x)
+            ctx.edges = (edge,)
+            ctx._needs = _NOT_NEEDED if edge is None else _NEEDED
+            ctx.kind = kind = x.__class__
+        else:
+            _look_at_arguments(cls, ctx, args, mode)
+            kind = ctx.kind
 
-        token = modes.enter(ctx)
+        token = _enter(ctx)
         try:
             if cls.separate:
                 result = cls.forward(*args)
                 cls.setup_context(ctx, args, result)
+            elif x is not None:
+                result = cls.forward(ctx, x)
             else:
                 result = cls.forward(ctx, *args)
         finally:
-            modes.leave(token)
-            ctx.outer = modes.ON
-        if not (recording and True in needs):
+            _leave(token)
+            ctx.outer = _ON
+        if not (recording and True in ctx._needs):
             ctx.to_save = ctx._inputs = ()
             return plain_outputs(ctx, args, result)
         array = result._array if result.__class__ is kind else None
         if (
             array.__class__ is ndarray
-            and array.dtype.kind in "fc"
             and ctx._marks is None
             and result._edge is None
             and result._view is None
+            and (array.dtype.kind in "fc")
             and not _is_among(result, args)
         ):
             ctx.specs = ((array.shape, array.dtype),)
@@ -633,10 +628,44 @@ class Function:
             outputs: tuple[Any, ...] = (result,)
         else:
             result, outputs = attach(ctx, args, result)
-        if ctx.to_save or ctx.__dict__:
-            _keep(ctx, args, outputs)
+        attributes = ctx.__dict__
+        if attributes or len(ctx.to_save) != 1 or ctx.to_save[0] is not x or x._buffer is not None:
+            if ctx.to_save or attributes:
+                _keep(ctx, args, outputs)
+        else:
+            ctx.saved, ctx.to_save = ctx.to_save, ()
         ctx._inputs = ()
         return result
+
+
+_NEEDED, _NOT_NEEDED = (True,), (False,)
+
+
+def _look_at_arguments(cls: Any, ctx: Any, args: tuple[Any, ...], mode: Any) -> None:
+    """Edges, flags and class of result for any number and kind of arguments."""
+    kind: Any = None
+    edges: list[Any] = []
+    needs = []
+    for value in args:
+        if isinstance(value, Tensor):
+            if kind is None or issubclass(value.__class__, kind):
+                kind = value.__class__
+            edge = value._edge
+            if edge is not None:
+                if edge.__class__ is not tuple:
+                    edge = edge.resolve(value)
+                if edge is not None and not mode.recording and mode is not _OFF:
+                    mode.reads(value)
+            edges.append(edge)
+            needs.append(edge is not None)
+        else:
+            if value.__class__ in _CONTAINERS:
+                _refuse_hidden_tensors(cls, value, len(edges), mode.recording)
+            edges.append(NOT_A_TENSOR)
+            needs.append(False)
+    ctx.edges = tuple(edges)
+    ctx._needs = tuple(needs)
+    ctx.kind = kind or Tensor
 
 
 _CONTAINERS = frozenset({list, tuple, dict, set})

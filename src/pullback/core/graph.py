@@ -13,14 +13,15 @@ topological order, and `reach` needs a sort instead of a recursion.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from pullback.core.hooks import NOT_A_TENSOR, Hooks, register
+
 Edge = tuple["Node", int]
 
-NOT_A_TENSOR: Any = ()
 #: Leaves carry this instead of a creation number: they are visited by their last consumer's position, not their own.
 LEAF_NUMBER = -1
 
@@ -56,15 +57,18 @@ class Node:
         ``(shape, dtype)`` of each output, ``None`` for an output that is not a Tensor.
     hooks
         A `pullback.core.hooks.Hooks`, or ``None``.
+    kind
+        The class of Tensor that the operation produced, in which hooks see cotangents.
     """
 
-    __slots__ = ("__weakref__", "edges", "hooks", "number", "saved", "specs")
+    __slots__ = ("__weakref__", "edges", "hooks", "kind", "number", "saved", "specs")
 
     edges: tuple[Any, ...]
     number: int
     saved: Any
     specs: tuple[Any, ...]
     hooks: Any
+    kind: Any
 
     def pull(self, cotangents: list[Any], task: Any) -> Any:
         """Cotangents of the outputs to cotangents of the inputs, one per edge."""
@@ -89,6 +93,19 @@ class Node:
     def metadata(self) -> dict[Any, Any]:
         """A dict for whatever a user wants to attach to the node."""
         return _metadata.setdefault(self, {})
+
+    def register_prehook(self, hook: Callable[..., Any]) -> Any:
+        """Call ``hook(grad_outputs)`` before the node runs; it may return a tuple of replacements."""
+        return register(self._hook_table().pre, hook)
+
+    def register_hook(self, hook: Callable[..., Any]) -> Any:
+        """Call ``hook(grad_inputs, grad_outputs)`` after the node ran; it may return replacements for `grad_inputs`."""
+        return register(self._hook_table().post, hook)
+
+    def _hook_table(self) -> Hooks:
+        if self.hooks is None:
+            self.hooks = Hooks(self.kind)
+        return self.hooks
 
     def _sequence_nr(self) -> int:
         return self.number if self.number >= 0 else 2**64 - 1

@@ -9,10 +9,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from pullback.core import arrays
 from pullback.core.errors import RuleError, lesson
-from pullback.core.graph import NOT_A_TENSOR
 
+#: The edge of an argument that is no Tensor; falsy like ``None``, the edge of a Tensor without gradients.
+NOT_A_TENSOR: Any = ()
 _keys = itertools.count()
 
 
@@ -140,10 +140,9 @@ def _check_replacement(hook: Any, new: Any, old: Any, kind: Any) -> None:
             why=f"the gradient has shape {tuple(old.shape)}, the hook returned {tuple(new.shape)}.",
             instead="return a Tensor of the gradient's own shape.",
         )
-    if arrays.dtype_of(new._array) != arrays.dtype_of(old._array):
+    if new.dtype != old.dtype:
         raise lesson(
             RuleError,
-            f"hook {_name(hook)!r} has changed the type of value "
-            f"(was {arrays.dtype_of(old._array)} got {arrays.dtype_of(new._array)})",
+            f"hook {_name(hook)!r} has changed the type of value (was {old.dtype} got {new.dtype})",
             instead="cast the result back to the gradient's dtype before returning it.",
         )

@@ -45,10 +45,9 @@ class PrimitiveNode(Node):
         In backward: what ``save_for_backward`` was given.
     """
 
-    __slots__ = ("__dict__", "kind", "needs_input_grad", "to_save", "xp")
+    __slots__ = ("__dict__", "needs_input_grad", "to_save", "xp")
 
     operator: ClassVar[type[Primitive]]
-    kind: Any
     needs_input_grad: tuple[bool, ...]
     to_save: tuple[Any, ...] | None
     xp: Any
@@ -255,6 +254,8 @@ class Primitive:
     @classmethod
     def apply(cls, *args: Any, **options: Any) -> Any:
         """Run the operator; record it when an argument is a Tensor that requires gradients."""
+        if len(args) == 1 and not options and isinstance(args[0], Tensor):
+            return _apply_to_one(cls, args[0])
         mode = _current()
         kind: Any = None
         first: Any = None
@@ -264,7 +265,9 @@ class Primitive:
         differentiable = False
         for value in args:
             if isinstance(value, Tensor):
-                if kind is not value.__class__:
+                if kind is None:
+                    kind = value.__class__
+                elif kind is not value.__class__:
                     kind = _wider(kind, value.__class__)
                 array = value._array
                 bare_args.append(array)
@@ -303,6 +306,39 @@ class Primitive:
         if differentiable and mode.recording:
             _record(ctx, kind, args, edges, (output,), options)
         return output
+
+
+_NEEDED, _NOT_NEEDED = (True,), (False,)
+
+
+def _apply_to_one(cls: Any, x: Tensor) -> Any:
+    """``apply`` for the most frequent call: one Tensor, no options."""
+    mode = _current()
+    array = x._array
+    edge = x._edge
+    if edge is not None:
+        if edge.__class__ is not tuple:
+            edge = edge.resolve(x)
+        if edge is not None and mode is not _ON and not mode.recording and mode is not _OFF:
+            mode.reads(x)
+    ctx = _new(cls._node)
+    ctx.xp = np if array.__class__ is ndarray else arrays.namespace(array)
+    ctx.to_save = None
+    ctx.needs_input_grad = _NOT_NEEDED if edge is None else _NEEDED
+    result = cls.forward(ctx, array)
+    kind = x.__class__
+    recorded = edge is not None and mode.recording
+    if result.__class__ is not ndarray or cls.view:
+        return _finish(cls, ctx, kind, (x,), (edge,), result, {}, recorded)
+    output = _new(kind)
+    output._array = result
+    output._edge = output._buffer = output._view = output._grad = None
+    if recorded:
+        _record(ctx, kind, (x,), (edge,), (output,), _NO_OPTIONS)
+    return output
+
+
+_NO_OPTIONS: dict[str, Any] = {}
 
 
 def namespace_of(first: Any) -> Any:

@@ -27,12 +27,13 @@ class Refusal(Node):
 
     __slots__ = ("instead", "what", "why")
 
-    def __init__(self, edges: Iterable[Any], spec: Any, what: str, why: str, instead: str) -> None:
+    def __init__(self, edges: Iterable[Any], tensor: Tensor, what: str, why: str, instead: str) -> None:
         self.edges = tuple(edge for edge in edges if edge)
         self.number = next_number()
         self.saved = None
         self.hooks = None
-        self.specs = (spec,)
+        self.kind = type(tensor)
+        self.specs = ((tensor._array.shape, tensor.dtype),)
         self.what, self.why, self.instead = what, why, instead
 
     def name(self) -> str:
@@ -47,12 +48,13 @@ class Constant(Node):
 
     __slots__ = ()
 
-    def __init__(self, edges: Iterable[Any], spec: Any) -> None:
+    def __init__(self, edges: Iterable[Any], tensor: Tensor) -> None:
         self.edges = tuple(edge for edge in edges if edge)
         self.number = next_number()
         self.saved = None
         self.hooks = None
-        self.specs = (spec,)
+        self.kind = type(tensor)
+        self.specs = ((tensor._array.shape, tensor.dtype),)
 
     def name(self) -> str:
         return "ConstantBackward"
@@ -73,13 +75,13 @@ class Constant(Node):
 def refused(tensor: Tensor, edges: Iterable[Any], what: str, why: str, instead: str = THREE_REMEDIES) -> Any:
     """The same values, with a delayed error as their place in the graph."""
     own = tensor._resolved()
-    node = Refusal((*edges, own), (tensor._array.shape, tensor.dtype), what, why, instead)
+    node = Refusal((*edges, own), tensor, what, why, instead)
     return wrap(type(tensor), tensor._array, tensor._buffer, (node, 0)) if node.edges else tensor
 
 
 def constant(tensor: Tensor, edges: Iterable[Any]) -> Any:
     """The same values, connected to the inputs by a derivative of zero."""
-    node = Constant(edges, (tensor._array.shape, tensor.dtype))
+    node = Constant(edges, tensor)
     return wrap(type(tensor), tensor._array, tensor._buffer, (node, 0)) if node.edges else tensor
 
 

@@ -63,6 +63,7 @@ class AccumulateGrad(Node):
         self.number = LEAF_NUMBER
         self.saved = None
         self.hooks = hooks
+        self.kind = type(variable)
         self.variable = variable
 
     @property
@@ -148,7 +149,7 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self._array.shape, dtype=np.int64))
+        return arrays.size(self._array)
 
     @property
     def device(self) -> Any:
@@ -285,7 +286,7 @@ class Tensor:
 
     def _alias(self) -> Tensor:
         """A bare Tensor over the same array."""
-        return type(self)(self._array)
+        return wrap(type(self), self._array)
 
     def detach_(self) -> Tensor:
         """Cut this very Tensor out of the graph."""
@@ -365,10 +366,10 @@ class Tensor:
         """The one element as a Python number."""
         if self._edge is not None:
             modes.current().leaves(self, "item()")
-        if self.size != 1:
+        if arrays.size(self._array) != 1:
             raise lesson(
                 GraphError,
-                f"a Tensor with {self.size} elements cannot be converted to Scalar",
+                f"a Tensor with {arrays.size(self._array)} elements cannot be converted to Scalar",
                 instead="x.tolist() for all of them, x[i].item() for one.",
             )
         return self._array.item() if hasattr(self._array, "item") else np.asarray(self._array).item()
@@ -380,10 +381,10 @@ class Tensor:
         return np.asarray(self._array).tolist()
 
     def __bool__(self) -> bool:
-        if self.size != 1:
+        if arrays.size(self._array) != 1:
             raise lesson(
                 GraphError,
-                f"Boolean value of Tensor with {'no values' if self.size == 0 else 'more than one value'} is ambiguous",
+                f"Boolean value of Tensor with {'no values' if arrays.size(self._array) == 0 else 'more than one value'} is ambiguous",
                 instead="x.any() or x.all().",
             )
         return bool(self._array)
@@ -403,7 +404,7 @@ class Tensor:
         return operator.index(self._array.item())
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and self.size == 1 else str(self).__format__(spec)
+        return format(self.item(), spec) if spec and arrays.size(self._array) == 1 else str(self).__format__(spec)
 
     # ------------------------------------------------------------------------------------------------ gradients
     @property
@@ -455,7 +456,7 @@ class Tensor:
         xp = arrays.namespace(self._array)
         with _accumulating:
             if self._grad is None:
-                self._grad = type(self)(arrays.copy(cotangent, xp))
+                self._grad = wrap(type(self), arrays.copy(cotangent, xp))
                 return
             total = self._grad._array
             if arrays.is_mutable(total):
@@ -539,7 +540,7 @@ class Tensor:
                 why="a copy of a computed Tensor would have no graph, or two.",
                 instead="x.detach().clone() for the values.",
             )
-        result = type(self)(arrays.copy(self._array, arrays.namespace(self._array)), self.requires_grad)
+        result = _rebuild(type(self), arrays.copy(self._array, arrays.namespace(self._array)), self.requires_grad)
         memo[id(self)] = result
         if self._grad is not None:
             result._grad = self._grad.__deepcopy__(memo)
@@ -553,7 +554,7 @@ Tensor._base_class = Tensor
 
 
 def _rebuild(kind: Any, array: Any, requires_grad: bool) -> Tensor:
-    return kind(array, requires_grad)
+    return wrap(kind, array).requires_grad_(requires_grad)
 
 
 def wrap(kind: Any, array: Any, buffer: Buffer | None = None, edge: Any = None) -> Any:

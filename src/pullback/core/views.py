@@ -100,6 +100,7 @@ class WriteView(Node):
         self.number = next_number()
         self.saved = None
         self.hooks = None
+        self.kind = type(base)
         self.specs = ((base._array.shape, base.dtype),)
         self.steps = steps
 
@@ -145,6 +146,7 @@ class Overwrite(Node):
         self.number = next_number()
         self.saved = None
         self.hooks = None
+        self.kind = type(tensor)
         self.specs = ((tensor._array.shape, tensor.dtype),)
 
     def name(self) -> str:

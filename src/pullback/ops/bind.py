@@ -12,11 +12,11 @@ from typing import Any
 from pullback.core import views
 from pullback.core.primitive import Recorded
 from pullback.core.tensor import Tensor
+from pullback.ops.families import is_operand
 from pullback.ops.registry import REGISTRY, Record
 
 _UNARY = {"neg", "pos", "abs", "invert"}
 _COMPARISON = {"lt", "le", "gt", "ge", "eq", "ne"}
-_OPERANDS = (int, float, complex, bool)
 
 
 def bind(namespace: Any) -> None:
@@ -50,27 +50,30 @@ def _method(call: Callable[..., Any], name: str) -> Callable[..., Any]:
     return method
 
 
-def is_operand(value: Any) -> bool:
-    """True for what may stand beside a Tensor in an operator."""
-    return isinstance(value, (Tensor, *_OPERANDS)) or (hasattr(value, "dtype") and hasattr(value, "shape"))
-
-
 def _bind_operator(record: Record) -> None:
     apply, name = record.call, record.dunder
     if name in _UNARY:
         setattr(Tensor, f"__{name}__", lambda self: apply(self))
         return
-
-    def forward(self: Tensor, other: Any) -> Any:
-        return apply(self, other) if isinstance(other, (Tensor, float, int)) or is_operand(other) else NotImplemented
+    forward = getattr(record.operator, "operator_form", None) or _checked(apply)
 
     def reflected(self: Tensor, other: Any) -> Any:
-        return apply(other, self) if isinstance(other, (float, int)) or is_operand(other) else NotImplemented
+        return forward(other, self)
 
     def in_place(self: Tensor, other: Any) -> Any:
-        return views.write(self, apply(self, other)) if is_operand(other) else NotImplemented
+        result = forward(self, other)
+        return result if result is NotImplemented else views.write(self, result)
 
     setattr(Tensor, f"__{name}__", forward)
     if name not in _COMPARISON:
         setattr(Tensor, f"__r{name}__", reflected)
         setattr(Tensor, f"__i{name}__", in_place)
+
+
+def _checked(apply: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """The operator form of a function: ``NotImplemented`` for what is no operand, so that Python asks the other side."""
+
+    def forward(a: Any, b: Any) -> Any:
+        return apply(a, b) if is_operand(a) and is_operand(b) else NotImplemented
+
+    return forward

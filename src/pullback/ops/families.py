@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays, modes
+from pullback.core.errors import lesson
 from pullback.core.graph import FREED, NOT_A_TENSOR, next_number
 from pullback.core.masked import Masked
 from pullback.core.primitive import Primitive, PrimitiveNode, SavedConstant, bare
 from pullback.core.rules import fit
-from pullback.core.saved import saved_result
+from pullback.core.saved import pack, saved_result
 from pullback.core.tensor import Tensor
 
 ndarray = np.ndarray
@@ -126,6 +127,9 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
         array = x._array
         if array.__class__ is not ndarray:
             return general(x)
+        dtype = array.dtype
+        if dtype is not _F8 and dtype is not _F4:
+            return general(x)
         edge = x._edge
         if edge is not None:
             mode = _current()
@@ -146,16 +150,16 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
             edge = edge.resolve(x)
             if edge is None:
                 return out
-        dtype = y.dtype
-        if (dtype is not _F8 and dtype is not _F4) or (saves_input and x._buffer is not None):
-            return general(x)
         node = _new(node_type)
         node.edges = (edge,)
         node.number = next_number()
         node.specs = ((y.shape, dtype),)
         node.hooks = None
         node.kind = kind
-        node.saved = (x,) if saves_input else (saved_result(kind, y),) if saves_output else None
+        if saves_input:
+            node.saved = (x,) if x._buffer is None else (pack(x, (x,), (edge,), ()),)
+        else:
+            node.saved = (saved_result(kind, y),) if saves_output else None
         out._edge = (node, 0)
         return out
 
@@ -252,9 +256,39 @@ def binary(
     return operator
 
 
-def _entry(value: Any) -> Any:
+def _entry(value: Any, edge: Any) -> Any:
     """How an operand is kept: a Tensor as it is, anything else as a constant."""
-    return value if isinstance(value, Tensor) else SavedConstant(value)
+    if not isinstance(value, Tensor):
+        return SavedConstant(value)
+    return value if value._buffer is None else pack(value, (value,), (edge,), ())
+
+
+def is_operand(value: Any) -> bool:
+    """True for what may stand beside a Tensor: numbers and arrays."""
+    return isinstance(value, (int, float, complex)) or (hasattr(value, "dtype") and hasattr(value, "shape"))
+
+
+def _not_implemented(name: str, value: Any) -> Any:
+    return NotImplemented
+
+
+def _refuse_operand(name: str, value: Any) -> Any:
+    raise lesson(
+        TypeError,
+        f"{name}() takes Tensors, arrays and numbers, but got {type(value).__name__}",
+        instead="pullback.asarray(value), where the value is a list of numbers or another kind of array.",
+    )
+
+
+_NUMBERS = frozenset({float, int})
+#: 0-d arrays for the Python numbers that programs keep multiplying with: half the cost of converting them every time.
+_ZERO_D: dict[Any, Any] = {}
+
+
+def _remember(number: Any) -> None:
+    """Keep the 0-d array of a number; not of zeros (0.0 and -0.0 are one key) nor of what float64 cannot hold exactly."""
+    if len(_ZERO_D) < 256 and number and number == number and abs(number) < 2**53:
+        _ZERO_D[number] = np.array(number, dtype=np.float64)
 
 
 def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: Any) -> None:
@@ -266,73 +300,88 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
     any_y = "y" in names_a or "y" in names_b
     differentiable = partials[0] is not None and partials[1] is not None
 
-    def apply(a: Any, b: Any) -> Any:
-        edge_a = edge_b = None
-        kind: Any = None
-        array_a: Any = a
-        array_b: Any = b
-        if isinstance(a, Tensor):
-            kind = a.__class__
-            array_a = a._array
-            edge_a = a._edge
-        if isinstance(b, Tensor):
-            if kind is None:
+    def build(unsupported: Any) -> Any:
+        def apply(a: Any, b: Any) -> Any:
+            edge_a = edge_b = None
+            if isinstance(a, Tensor):
+                kind = a.__class__
+                array_a = a._array
+                edge_a = a._edge
+                if isinstance(b, Tensor):
+                    if kind is not b.__class__:
+                        return general(a, b)
+                    array_b = b._array
+                    edge_b = b._edge
+                else:
+                    if b.__class__ not in _NUMBERS and not is_operand(b):
+                        return unsupported(name, b)
+                    array_b = _ZERO_D.get(b, b) if array_a.dtype is _F8 and b.__class__ in _NUMBERS else b
+            elif isinstance(b, Tensor):
                 kind = b.__class__
-            elif kind is not b.__class__:
-                return general(a, b)
-            array_b = b._array
-            edge_b = b._edge
-        if array_a.__class__ is not ndarray and array_b.__class__ is not ndarray:
-            return general(a, b)
-        if edge_a is not None or edge_b is not None:
-            mode = _current()
-            if mode is not _ON and not mode.recording:
-                if mode is not _OFF:
-                    _note_reads(mode, a, edge_a, b, edge_b)
-                edge_a = edge_b = None
+                array_b = b._array
+                edge_b = b._edge
+                if a.__class__ not in _NUMBERS and not is_operand(a):
+                    return unsupported(name, a)
+                array_a = _ZERO_D.get(a, a) if array_b.dtype is _F8 and a.__class__ in _NUMBERS else a
             else:
-                if edge_a is not None and edge_a.__class__ is not tuple:
-                    edge_a = edge_a.resolve(a)
-                if edge_b is not None and edge_b.__class__ is not tuple:
-                    edge_b = edge_b.resolve(b)
-        elif kind is None:
-            return general(a, b)
-        y = ufunc(array_a, array_b)
-        if y.__class__ is not ndarray:
-            y = np.asarray(y)
-        out = _new(kind)
-        out._array = y
-        out._buffer = out._view = out._grad = out._edge = None
-        if edge_a is not None or edge_b is not None:
-            dtype = y.dtype
-            if any_y or not differentiable or (dtype is not _F8 and dtype is not _F4):
                 return general(a, b)
-            keep_a = (edge_a is not None and a_uses_a) or (edge_b is not None and b_uses_a)
-            keep_b = (edge_a is not None and a_uses_b) or (edge_b is not None and b_uses_b)
-            if (keep_a and array_a is not a and a._buffer is not None) or (
-                keep_b and array_b is not b and b._buffer is not None
-            ):
-                return general(a, b)
-            node = _new(node_type)
-            node.edges = (
-                edge_a if array_a is not a else NOT_A_TENSOR,
-                edge_b if array_b is not b else NOT_A_TENSOR,
-            )
-            node.number = next_number()
-            node.hooks = None
-            node.specs = ((y.shape, dtype),)
-            node.xp = np
-            node.kind = kind
-            node.needs_input_grad = (edge_a is not None, edge_b is not None)
-            if keep_a:
-                node.saved = (_entry(a), _entry(b) if keep_b else None, None)
-            elif keep_b:
-                node.saved = (None, _entry(b), None)
-            else:
-                node.saved = None
-            out._edge = (node, 0)
-        return out
+            if array_a.__class__ is not ndarray or array_b.__class__ is not ndarray:
+                if array_a.__class__ not in _NUMBERS and array_b.__class__ not in _NUMBERS:
+                    return general(a, b)
+                _remember(array_a if array_a.__class__ in _NUMBERS else array_b)
+            if edge_a is not None or edge_b is not None:
+                mode = _current()
+                if mode is not _ON and not mode.recording:
+                    if mode is not _OFF:
+                        _note_reads(mode, a, edge_a, b, edge_b)
+                    edge_a = edge_b = None
+                else:
+                    if edge_a is not None and edge_a.__class__ is not tuple:
+                        edge_a = edge_a.resolve(a)
+                    if edge_b is not None and edge_b.__class__ is not tuple:
+                        edge_b = edge_b.resolve(b)
+            y = ufunc(array_a, array_b)
+            if y.__class__ is not ndarray:
+                y = np.asarray(y)
+            if edge_a is not None or edge_b is not None:
+                dtype = y.dtype
+                if any_y or not differentiable or (dtype is not _F8 and dtype is not _F4):
+                    return general(a, b)
+                out = _new(kind)
+                out._array = y
+                out._buffer = out._view = out._grad = None
+                keep_a = (edge_a is not None and a_uses_a) or (edge_b is not None and b_uses_a)
+                keep_b = (edge_a is not None and a_uses_b) or (edge_b is not None and b_uses_b)
+                node = _new(node_type)
+                node.edges = (
+                    edge_a if isinstance(a, Tensor) else NOT_A_TENSOR,
+                    edge_b if isinstance(b, Tensor) else NOT_A_TENSOR,
+                )
+                node.number = next_number()
+                node.hooks = None
+                node.specs = ((y.shape, dtype),)
+                node.xp = np
+                node.kind = kind
+                node.needs_input_grad = (edge_a is not None, edge_b is not None)
+                if keep_a or keep_b:
+                    node.saved = (
+                        _entry(a, edge_a) if keep_a else None,
+                        _entry(b, edge_b) if keep_b else None,
+                        None,
+                    )
+                else:
+                    node.saved = None
+                out._edge = (node, 0)
+                return out
+            out = _new(kind)
+            out._array = y
+            out._edge = out._buffer = out._view = out._grad = None
+            return out
 
+        return apply
+
+    apply = build(_refuse_operand)
+    operator.operator_form = staticmethod(build(_not_implemented))
     _name_like(apply, name, operator)
     operator.apply = staticmethod(apply)
     slow = PrimitiveNode.pull
