@@ -22,19 +22,22 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"core"}),  # the machine; knows no operator
     frozenset({"ops"}),  # the operators
     frozenset({"namespaces", "linalg", "fft"}),  # the same operators under each ecosystem's names
-    frozenset({"autograd"}),  # backward, grad, Function under torch's name for them
-    frozenset({"torch"}),  # torch's names and conventions
     frozenset({"transforms"}),
     frozenset({"check"}),
     frozenset({"lint"}),
     frozenset({"draw"}),
+    frozenset({"autograd"}),  # backward, grad, Function, gradcheck under torch's names for them
+    frozenset({"torch"}),  # torch's names and conventions
     frozenset({"bridges"}),
     frozenset({ROOT}),
-    frozenset({"cli", "__main__", "pytest_plugin"}),
+    frozenset({"cli", "demo", "__main__", "pytest_plugin"}),
 )
 
 # Within core: each imports from those before it. A core module that is not named may stand anywhere, without a cycle.
-CORE_ORDER = ("errors", "modes", "arrays", "graph", "engine", "tensor", "function")
+CORE_ORDER = (
+    *("errors", "modes", "hooks", "graph", "engine", "arrays", "masked", "recorded", "versions", "tensor", "views", "saved"),
+    *("refusal", "recompute", "rules", "primitive", "capture", "ctx", "pulling", "keep", "outputs", "function", "anomaly", "differentiate"),
+)
 
 # What a core module must not know, whatever the layer: module -> (what it may not import, why).
 BLIND = {
@@ -51,6 +54,7 @@ LAZY: dict[tuple[str, str], str] = {}
 LAZY_LAYERS = {
     ROOT: "rarely used submodules are imported when they are first named, so that `import pullback` stays quick",
     "cli": "each command imports what it needs, so that `pullback --help` is immediate",
+    "demo": "Rich and the drawing are imported when a report is made",
     "pytest_plugin": "pytest imports it in every run, also in those that never use it",
 }
 

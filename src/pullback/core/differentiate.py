@@ -12,7 +12,7 @@ from pullback.core.engine import Pass, run
 from pullback.core.errors import GraphError, UnusedInputError, lesson
 from pullback.core.graph import LEAF_NUMBER, Node, reach
 from pullback.core.masked import unmask
-from pullback.core.primitive import Recorded
+from pullback.core.recorded import Recorded
 from pullback.core.refusal import constant
 from pullback.core.tensor import Tensor, wrap
 

@@ -7,6 +7,7 @@ times infinity stays NaN.  So those rules return a `Masked`, and elementwise rul
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 
@@ -26,9 +27,26 @@ class Masked:
     @property
     def mask(self) -> Any:
         """The boolean array, made on first use."""
-        if callable(self._mask):
+        if self._mask.__class__ is tuple:
+            self._mask = self._union()
+        elif callable(self._mask):
             self._mask = self._mask()
         return self._mask
+
+    def _union(self) -> Any:
+        """The mask of a sum: True where any term is.  Sums of thousands of terms nest deeply, so without recursion."""
+        found: Any = None
+        pending: list[Any] = [self._mask]
+        while pending:
+            part = pending.pop()
+            if part.__class__ is tuple:
+                pending.extend(part)
+            elif part.__class__ is Masked:
+                pending.append(part._mask)
+            else:
+                mask = part() if callable(part) else part
+                found = mask if found is None else found | mask
+        return found
 
     @property
     def shape(self) -> Any:
@@ -40,11 +58,16 @@ class Masked:
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Masked):
-            return Masked(self.value + other.value, lambda: self.mask | other.mask)
+            return Masked(self.value + other.value, (self, other))
         return self.value + other
 
     def __radd__(self, other: Any) -> Any:
         return other + self.value
+
+    def __iadd__(self, other: Any) -> Any:
+        if isinstance(other, Masked):
+            return Masked(operator.iadd(self.value, other.value), (self, other))
+        return operator.iadd(self.value, other)
 
 
 def unmask(cotangent: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from pullback.core import arrays, modes, rules, views
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
 from pullback.core.masked import Masked, unmask
+from pullback.core.recorded import Recorded
 from pullback.core.recompute import Recomputed, Rerun
 from pullback.core.saved import Saved, SavedOutput, SavedPlain, freed, pack, unpack
 from pullback.core.tensor import Tensor, wrap
@@ -24,12 +25,6 @@ ndarray = np.ndarray
 _new = object.__new__
 _current = modes.current
 _ON, _OFF = modes.ON, modes.OFF
-
-
-class Recorded:
-    """Holds the differentiable namespace that rules get when they are recorded; ``ops/bind.py`` sets it."""
-
-    xp: ClassVar[Any] = None
 
 
 class PrimitiveNode(Node):
@@ -78,7 +73,7 @@ class PrimitiveNode(Node):
         edges = self.edges
         if task.record or cotangents[0].__class__ is not ndarray or len(cotangents) != 1 or len(edges) != 1:
             return self._pull_generally(cotangents, task)
-        grad = self.rule(self, cotangents[0])  # type: ignore[attr-defined]
+        grad = self.operator.backward(self, cotangents[0])
         if grad.__class__ is ndarray and edges[0]:
             producer, number = edges[0]
             shape, dtype = producer.specs[number]
@@ -239,7 +234,7 @@ class Primitive:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         name = cls.__dict__.get("node_name") or f"{cls.__name__}Backward"
-        cls._node = type(name, (cls.node_base,), {"operator": cls, "__slots__": (), "__module__": cls.__module__, "rule": staticmethod(cls.backward)})
+        cls._node = type(name, (cls.node_base,), {"operator": cls, "__slots__": (), "__module__": cls.__module__})
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **options: Any) -> Any:

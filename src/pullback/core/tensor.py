@@ -21,6 +21,7 @@ from pullback.core.errors import GraphError, InplaceError, lesson
 from pullback.core.graph import LEAF_NUMBER, Node
 from pullback.core.hooks import Hooks, RemovableHandle, register
 from pullback.core.masked import unmask
+from pullback.core.recorded import Recorded
 from pullback.core.versions import BORROWED, Buffer
 
 _accumulating = threading.Lock()
@@ -169,7 +170,7 @@ class Tensor:
     def __iter__(self) -> Iterator[Tensor]:
         if not self._array.shape:
             raise TypeError("iteration over a 0-d tensor")
-        return (self[k] for k in range(self._array.shape[0]))  # type: ignore[index]
+        return iter(Recorded.xp.unstack(self))
 
     __hash__ = object.__hash__
 

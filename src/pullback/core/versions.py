@@ -6,13 +6,22 @@ its latest write.  Filling an array row by row is therefore legal even though ea
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from numpy.lib.array_utils import byte_bounds
+
 from pullback.core import arrays
+
+#: A region that spans more cells of the log than this is kept in one list of wide regions.
+WIDE = 16
 
 
 class Buffer:
     """The write log that a Tensor shares with its views and its detached aliases.
+
+    Regions are filed by the cells of memory that they touch, so that looking one up does not read the whole log.  A cell is as
+    large as the first region written: a row, where an array is filled by rows.
 
     Attributes
     ----------
@@ -26,28 +35,38 @@ class Buffer:
         The memory was recorded: ``numpy()`` hands it out read-only.
     """
 
-    __slots__ = ("borrowed", "history", "locked", "regions", "version")
+    __slots__ = ("_cell", "_cells", "_wide", "borrowed", "history", "locked", "version")
 
     def __init__(self, borrowed: bool = False, locked: bool = False) -> None:
         self.version = 0
         self.history = 0
-        self.regions: dict[Any, tuple[int, Any]] = {}
         self.borrowed = borrowed
         self.locked = locked
+        self._cell = 0
+        self._cells: dict[int, dict[Any, tuple[int, Any]]] = {}
+        self._wide: dict[Any, tuple[int, Any]] = {}
 
     def wrote(self, array: Any) -> None:
         """Log a write to the region that `array` covers."""
         self.version += 1
-        if isinstance(array, arrays.ndarray):
-            key = (array.__array_interface__["data"][0], array.shape, array.strides)
-            self.regions[key] = (self.version, array)
+        if not isinstance(array, arrays.ndarray):
+            self._wide[None] = (self.version, None)
+            return
+        low, high = byte_bounds(array)
+        if not self._cell:
+            self._cell = max(high - low, 64)
+        key = (low, array.shape, array.strides)
+        cells = range(low // self._cell, (high - 1) // self._cell + 1)
+        if len(cells) > WIDE:
+            self._wide[key] = (self.version, array)
         else:
-            self.regions[None] = (self.version, array)
+            for cell in cells:
+                self._cells.setdefault(cell, {})[key] = (self.version, array)
 
     def touch(self) -> None:
         """Log a write to unknown places: everything saved before is stale."""
         self.version += 1
-        self.regions[None] = (self.version, None)
+        self._wide[None] = (self.version, None)
 
     def stale(self, array: Any, version: int) -> bool:
         """True when a write after `version` overlaps `array`."""
@@ -55,8 +74,23 @@ class Buffer:
             return False
         return any(
             written > version and (region is None or arrays.shares_memory(region, array))
-            for written, region in reversed(self.regions.values())
+            for written, region in self._near(array)
         )
+
+    def _near(self, array: Any) -> Iterator[tuple[int, Any]]:
+        """The logged regions that could overlap `array`."""
+        yield from self._wide.values()
+        if not self._cells:
+            return
+        if not isinstance(array, arrays.ndarray):
+            cells: Any = list(self._cells)
+        else:
+            low, high = byte_bounds(array)
+            cells = range(low // self._cell, (max(high, low + 1) - 1) // self._cell + 1)
+            if len(cells) > len(self._cells):
+                cells = list(self._cells)
+        for cell in cells:
+            yield from self._cells.get(cell, {}).values()
 
 
 #: The buffer of every cotangent handed to a user's rule.

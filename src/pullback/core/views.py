@@ -13,10 +13,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback.core import arrays, modes
 from pullback.core.errors import InplaceError, lesson
 from pullback.core.graph import Node, next_number
 from pullback.core.masked import Masked, unmask
+from pullback.core.recorded import Recorded
 from pullback.core.tensor import Leaf, Tensor, wrap
 from pullback.core.versions import Buffer
 
@@ -120,20 +123,27 @@ class WriteView(Node):
 
     def _outside(self, cotangent: Any, given: Any, task: Any) -> Any:
         """The cotangent with a structural zero where the value was written."""
-        if task.record:
-            outside = cotangent.clone()
-            region = replay(self.steps, outside)
-            write(region, wrap(type(outside), arrays.namespace(region._array).zeros_like(region._array)))
-        else:
-            outside = arrays.copy(cotangent, arrays.namespace(cotangent))
-            replay(self.steps, outside)[...] = 0
 
         def mask() -> Any:
-            found = arrays.np.ones(cotangent.shape, dtype=bool)
-            replay(self.steps, found)[...] = False
-            return found & given.mask if given.__class__ is Masked else found
+            kept = np.ones(cotangent.shape, dtype=bool)
+            self._clear(kept, False)
+            return kept & given.mask if given.__class__ is Masked else kept
 
+        if task.record:
+            outside = Recorded.xp.where(mask(), cotangent, Recorded.xp.zeros_like(cotangent))
+        else:
+            outside = arrays.copy(cotangent, arrays.namespace(cotangent))
+            self._clear(outside, 0)
         return Masked(outside, mask)
+
+    def _clear(self, fresh: Any, value: Any) -> None:
+        """Fill the written region of a fresh, C-contiguous array."""
+        region = replay(self.steps, fresh)
+        if is_alias(region, fresh):
+            region[...] = value
+        else:  # a reshape of the base was a view only because of the base's memory order
+            positions = np.arange(fresh.size).reshape(fresh.shape)
+            fresh.reshape(-1)[replay(self.steps, positions)] = value
 
 
 class Overwrite(Node):
@@ -158,7 +168,18 @@ class Overwrite(Node):
 
 
 def check_writable(tensor: Tensor) -> None:
-    """Refuse the in-place writes that the graph cannot describe; without recording everything may be written."""
+    """Refuse in-place writes into memory that cannot be written, and those that the graph cannot describe."""
+    array = tensor._array
+    if isinstance(array, np.ndarray) and not array.flags.writeable:
+        borrowed = tensor._buffer is not None and tensor._buffer.borrowed
+        if not borrowed:
+            raise lesson(
+                InplaceError,
+                "unsupported operation: the written-to tensor has read-only memory (it was broadcast, or made from a read-only "
+                "array)",
+                why="one element of the memory may stand for many elements of the tensor.",
+                instead="x.clone(), and write into that.",
+            )
     if not modes.current().recording:
         return
     view = tensor._view
@@ -244,7 +265,10 @@ def own(target: Tensor) -> None:
         return
     view = target._view
     base = target if view is None else view.base
-    base._array = arrays.copy(base._array, arrays.namespace(base._array))
+    if isinstance(base._array, np.ndarray):
+        base._array = np.array(base._array, order="K")  # the same strides, so that views of it stay views
+    else:
+        base._array = arrays.copy(base._array, arrays.namespace(base._array))
     base._buffer = Buffer()
     if view is not None:
         target._array = replay(view.steps, base._array)

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.core import views
-from pullback.core.primitive import Recorded
+from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor
 from pullback.ops.families import is_operand
-from pullback.ops.registry import REGISTRY, Record
+from pullback.ops.registry import ATTRIBUTES, REGISTRY, Record
 
 _UNARY = {"neg", "pos", "abs", "invert"}
 _COMPARISON = {"lt", "le", "gt", "ge", "eq", "ne"}
@@ -26,6 +26,8 @@ def bind(namespace: Any) -> None:
             _bind_operator(record)
         for name in record.methods:
             setattr(Tensor, name, _method(record.call, name))
+    for name, attribute in ATTRIBUTES.items():
+        setattr(Tensor, name, attribute)
     Recorded.xp = namespace
     Tensor.__array_namespace__ = _namespace_method(namespace)  # type: ignore[attr-defined]
 

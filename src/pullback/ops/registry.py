@@ -6,6 +6,7 @@ An operator enters with ``register(operator, samples=..., ...)`` beside its rule
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,6 +50,11 @@ class Record:
         False for operators without a derivative (comparisons, integer results).
     public
         False for operators that only other operators use.
+    elementwise
+        Whether the arguments are broadcast together and the result has one entry per entry of them.
+    observe
+        What the derivative tests look at, where the results are unique only up to a sign or an order: a function of what
+        `call` returns.
     """
 
     name: str
@@ -62,10 +68,16 @@ class Record:
     complex: bool = True
     differentiable: bool = True
     public: bool = True
+    elementwise: bool = False
+    observe: Callable[[Any], Any] | None = None
 
 
 class Make:
-    """Builds sample arrays: short decimals, the same for the same seed."""
+    """Builds sample arrays: short decimals, apart from each other and from 0, the same for the same seed.
+
+    ``make(2, 3)`` has the shape (2, 3) and entries between `low` and `high` (of complex arrays: their real and imaginary
+    parts).  Apart, because ties, and zeros of many operators, are special points, and finite differences need room.
+    """
 
     def __init__(self, seed: int = 0, dtype: Any = np.float64, low: float = -2.0, high: float = 2.0) -> None:
         self._rng = np.random.default_rng(seed)
@@ -74,13 +86,23 @@ class Make:
     def __call__(self, *shape: int, low: float | None = None, high: float | None = None) -> Any:
         low = self.low if low is None else low
         high = self.high if high is None else high
-        values = np.round(self._rng.uniform(low, high, shape), 3)
+        values: Any = self._draw(shape, low, high)
         if self.dtype.kind == "c":
-            values = values + 1j * np.round(self._rng.uniform(low, high, shape), 3)
-        return values.astype(self.dtype)
+            values = values + 1j * self._draw(shape, low, high)
+        return np.asarray(values, dtype=self.dtype)
+
+    def _draw(self, shape: tuple[int, ...], low: float, high: float) -> Any:
+        """One number from each of as many equal intervals as there are entries, shuffled."""
+        n = math.prod(shape)
+        places = self._rng.permutation(n) + self._rng.uniform(0.25, 0.75, n)
+        values = np.round(low + (high - low) * places / max(n, 1), 3)
+        values[abs(values) < 0.05] += 0.1
+        return values.reshape(shape)
 
 
 REGISTRY: dict[str, Record] = {}
+#: What else becomes an attribute of Tensor: properties, item access, in-place methods.
+ATTRIBUTES: dict[str, Any] = {}
 
 
 def register(name: str, operator: Any, samples: Callable[[Make], Iterable[Sample]], **facts: Any) -> Any:

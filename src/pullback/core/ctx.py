@@ -1,0 +1,234 @@
+"""The ctx of one call of a `Function`: what forward may say, and what backward may read.
+
+The ctx is the node of the call in the graph (``pulling.py`` adds how it is pulled back through), and while forward runs it is
+also the mode, so that operators inside know whose arguments are whose.
+"""
+
+from __future__ import annotations
+
+import warnings
+from contextvars import ContextVar
+from typing import Any, ClassVar
+
+from pullback.core import rules
+from pullback.core.capture import warn_captured
+from pullback.core.errors import RuleError, lesson
+from pullback.core.graph import FREED, Node
+from pullback.core.recompute import rebuild, tensors_in
+from pullback.core.saved import SavedOutput, freed, unpack
+from pullback.core.tensor import Tensor
+
+pulling: ContextVar[Pull | None] = ContextVar("pullback running backward", default=None)
+
+
+class Marks:
+    """What ``forward`` declared about its results with ``ctx.mark_…`` and ``ctx.set_…``."""
+
+    __slots__ = ("dirty", "materialize", "non_differentiable", "save_for_forward", "written")
+
+    def __init__(self) -> None:
+        self.dirty: tuple[Any, ...] = ()
+        self.non_differentiable: tuple[Any, ...] = ()
+        self.materialize = True
+        self.written: list[Tensor] = []
+        self.save_for_forward: tuple[Any, ...] = ()
+
+
+class Pull:
+    """What one call of ``backward`` sees in place of what the node holds: narrowed flags, recomputed values."""
+
+    __slots__ = ("attributes", "entries", "needs", "node", "outer")
+
+    def __init__(self, node: Ctx, needs: tuple[bool, ...]) -> None:
+        self.node = node
+        self.needs = needs
+        self.entries: tuple[Any, ...] | None = None
+        self.attributes: dict[str, Any] = {}
+        self.outer = pulling.get()
+
+
+def pull_of(node: Any) -> Pull | None:
+    pull = pulling.get()
+    while pull is not None and pull.node is not node:
+        pull = pull.outer
+    return pull
+
+
+class Ctx(Node):
+    """The ctx of one call of a `Function`, and its node in the graph.
+
+    Besides the members below, any attribute may be set in forward and read in backward.  Tensors set this way are looked after
+    like saved ones: their versions are checked, outputs are held weakly, intermediates are recomputed when needed.
+    """
+
+    __slots__ = ("__dict__", "_inputs", "_kept", "_marks", "_needs", "_opaque", "outer", "to_save")
+
+    operator: ClassVar[Any]
+    recording: ClassVar[bool] = False  # a running forward is a mode, see modes.py
+    _materialize_non_diff_grads = True
+
+    # ------------------------------------------------------------------------------------------ what forward may call
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep Tensors (or ``None``) for backward; the last call counts."""
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep Tensors for ``jvp``."""
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise lesson(
+                    AssertionError,
+                    f"save_for_forward expects all arguments to be tensors, got {type(tensor).__name__}",
+                    instead="set other values as attributes: ctx.name = value.",
+                )
+        self._marked().save_for_forward = tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Declare inputs that forward writes in place; each must be returned.  The last call counts."""
+        self._marked().dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Declare outputs that carry no gradient.  Integer and boolean outputs never do."""
+        for tensor in tensors:
+            if not isinstance(tensor, Tensor):
+                raise lesson(
+                    RuleError,
+                    f"mark_non_differentiable only accepts variable arguments, but got {type(tensor).__name__}",
+                    instead="pass the output Tensors that carry no gradient; other outputs need no mark.",
+                )
+        self._marked().non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """``True`` (default): a missing incoming gradient becomes zeros; ``False``: it stays ``None``."""
+        self._marked().materialize = bool(value)
+
+    @property
+    def materialize_grads(self) -> bool:
+        return self._marks is None or self._marks.materialize
+
+    def _marked(self) -> Marks:
+        if self._marks is None:
+            self._marks = Marks()
+        return self._marks
+
+    # ------------------------------------------------------------------------------------------ what backward may read
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What ``save_for_backward`` was given: the same object for an input, a fresh Tensor for an output."""
+        if pulling.get() is not None:
+            pull = pull_of(self)
+            if pull is not None and pull.entries is not None:
+                return pull.entries
+        saved = self.saved
+        if saved.__class__ is not tuple:
+            saved = self._entries()
+        values = []
+        for entry in saved:
+            if entry is not None and entry._buffer is None and isinstance(entry, Tensor):
+                values.append(entry)
+            else:
+                values.append(unpack(entry, self, "a value"))
+        if self.operator.clear_saved_tensors_on_access:
+            self.saved = CLEARED
+        return tuple(values)
+
+    def _entries(self) -> tuple[Any, ...]:
+        saved = self.saved
+        if saved is FREED:
+            raise freed(self)
+        return () if saved is None else saved.entries
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The name of `saved_tensors` long ago."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        return self.saved if isinstance(self.saved, tuple) else self._entries()
+
+    @property
+    def needs_input_grad(self) -> tuple[bool, ...]:
+        """Per argument, whether a gradient is wanted: in backward, only what the running pass asks for."""
+        pull = pulling.get()
+        if pull is not None:
+            pull = pull_of(self)
+            if pull is not None:
+                return pull.needs
+        return self._needs
+
+    @needs_input_grad.setter
+    def needs_input_grad(self, value: Any) -> None:
+        self._needs = tuple(value)
+
+    def __getattr__(self, name: str) -> Any:
+        """Tensors that were set as attributes in forward (only those come here)."""
+        kept = None if name.startswith("__") else _slot(self, "_kept")
+        if kept is None or name not in kept:
+            raise AttributeError(f"{type(self).__name__!r} object (the ctx) has no attribute {name!r}")
+        pull = pull_of(self)
+        if pull is not None and name in pull.attributes:
+            return pull.attributes[name]
+        structure, entries = kept[name]
+        return rebuild(structure, iter([unpack_attribute(entry, self, f"ctx.{name}") for entry in entries]))
+
+    # ------------------------------------------------------------------------------------------ as a mode, in forward
+    @property
+    def settings(self) -> Any:
+        return self.outer.settings
+
+    def leaves(self, tensor: Tensor, how: str) -> None:
+        """A value left the graph inside forward: allowed, and noted."""
+        if tensor.requires_grad:
+            self._opaque = self._opaque or []
+            if how not in self._opaque:
+                self._opaque.append(how)
+        self.outer.leaves(tensor, how)
+
+    def wrote(self, tensor: Tensor) -> None:
+        """A Tensor was written in place inside forward."""
+        self._marked().written.append(tensor)
+
+    def reads(self, tensor: Tensor) -> None:
+        """An operator inside forward read a Tensor that requires gradients: is it an argument?"""
+        for value in self._inputs:
+            if value is tensor:
+                return
+        if not any(tensor is inner for value in self._inputs for inner in tensors_in(value)):
+            warn_captured(self, tensor)
+
+    def _argument_names(self) -> list[str]:
+        return rules.parameter_names(self.operator.forward, 0 if self.operator.separate else 1)
+
+    @property
+    def _forward_cls(self) -> Any:
+        return self.operator
+
+
+class Cleared:
+    """Stands in ``saved`` after the one reading that ``clear_saved_tensors_on_access`` allows."""
+
+    rerun = None
+
+    @property
+    def entries(self) -> Any:
+        raise lesson(
+            RuleError,
+            "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the autograd.Function.",
+            instead="read ctx.saved_tensors once, or set clear_saved_tensors_on_access=False.",
+        )
+
+
+CLEARED: Any = Cleared()
+
+
+def _slot(node: Any, name: str) -> Any:
+    try:
+        return object.__getattribute__(node, name)
+    except AttributeError:
+        return None
+
+
+def unpack_attribute(entry: Any, node: Node, what: str) -> Any:
+    return entry.same_or_again(node, what) if isinstance(entry, SavedOutput) else unpack(entry, node, what)

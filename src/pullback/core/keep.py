@@ -1,0 +1,112 @@
+"""After forward: where did everything come from that was saved, or set on ctx?"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from pullback.core import arrays, modes
+from pullback.core.errors import lesson
+from pullback.core.recompute import Rerun, rebuild, tensors_in
+from pullback.core.saved import Saved, is_intermediate, pack
+from pullback.core.tensor import Tensor
+
+_new = object.__new__
+CONTAINERS = frozenset({list, tuple, dict, set})
+
+
+def keep(ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    """After forward: find the origin of everything that was saved or set on ctx."""
+    edges = ctx.edges
+    found: list[Any] = []
+    intermediate = False
+    for value in ctx.to_save:
+        if isinstance(value, Tensor) and value._buffer is None and is_among(value, args):
+            found.append(value)
+        else:
+            entry = _pack_saved(value, len(found), args, edges, outputs)
+            intermediate = intermediate or (entry is not None and is_intermediate(entry))
+            found.append(entry)
+    entries = tuple(found)
+    if ctx.__dict__:
+        intermediate = _keep_attributes(ctx, args, outputs) or intermediate
+        if ctx._opaque:
+            bare = [name for name, value in ctx.__dict__.items() if _bare_float_array(value, args)]
+            ctx._opaque = (bare[0], ", ".join(ctx._opaque)) if bare else None
+    if intermediate:
+        ctx.saved = Saved(entries, Rerun(args, edges, functools.partial(_run_again, ctx), _why_no_rerun(ctx)))
+    elif entries:
+        ctx.saved = entries
+    ctx.to_save = ()
+
+
+def is_among(value: Any, args: Any) -> bool:
+    for argument in args:  # noqa: SIM110 - a loop is one call less than any()
+        if argument is value:
+            return True
+    return False
+
+
+def _pack_saved(value: Any, position: int, args: Any, edges: Any, outputs: Any) -> Any:
+    if value is None:
+        return None
+    if not isinstance(value, Tensor):
+        raise lesson(
+            TypeError,
+            f"save_for_backward can only save variables, but argument {position} is of type {type(value).__name__}",
+            instead="set other values as attributes: ctx.name = value. Several Tensors are separate arguments, not a list.",
+        )
+    return pack(value, args, edges, outputs)
+
+
+def _keep_attributes(ctx: Any, args: Any, outputs: Any) -> bool:
+    """Take Tensors out of ctx's attributes and keep them like saved ones.  True when one is an intermediate."""
+    intermediate = False
+    kept = {}
+    for name, value in ctx.__dict__.items():
+        tensors = [value] if isinstance(value, Tensor) else tensors_in(value) if value.__class__ in CONTAINERS else ()
+        if tensors:
+            entries = [pack(tensor, args, ctx.edges, outputs) for tensor in tensors]
+            kept[name] = (value if not isinstance(value, Tensor) else _SINGLE, entries)
+            intermediate = intermediate or any(not isinstance(e, Tensor) and is_intermediate(e) for e in entries)
+    for name, (structure, entries) in kept.items():
+        del ctx.__dict__[name]
+        if structure is not _SINGLE:
+            kept[name] = (rebuild(structure, iter([_SINGLE] * len(entries))), entries)
+    if kept:
+        ctx._kept = kept
+    return intermediate
+
+
+_SINGLE = Tensor(np.empty(0))
+
+
+def _why_no_rerun(ctx: Any) -> str:
+    return "forward wrote into its arguments, so it cannot be run again." if ctx._marks and ctx._marks.written else ""
+
+
+def _run_again(ctx: Any, args: list[Any]) -> Any:
+    """Forward with recording on, on a ctx of its own."""
+    again = _new(type(ctx))
+    again.number = ctx.number
+    again._needs, again.edges, again._inputs, again.specs = ctx._needs, ctx.edges, tuple(args), ()
+    again._marks = again._kept = again._opaque = again.saved = again.hooks = None
+    again.to_save = ()
+    again.outer, again.kind = modes.ON, ctx.kind
+    if ctx.operator.separate:
+        output = ctx.operator.forward(*args)
+        ctx.operator.setup_context(again, tuple(args), output)
+    else:
+        ctx.operator.forward(again, *args)
+    return again
+
+
+def _bare_float_array(value: Any, inputs: Any) -> bool:
+    return (
+        not isinstance(value, Tensor)
+        and arrays.is_array(value)
+        and arrays.is_inexact(value.dtype)
+        and not any(value is argument for argument in inputs or ())
+    )

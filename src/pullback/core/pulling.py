@@ -1,0 +1,239 @@
+"""How a cotangent is pulled back through a user's `Function`.
+
+A short path for the usual case (one output, bare NumPy cotangent, everything wanted); around it what a second derivative and a
+partial request need: recomputed intermediates, narrowed flags, and delayed errors where backward left the graph.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.core import arrays, modes, rules
+from pullback.core.ctx import Ctx, Pull, pulling, unpack_attribute
+from pullback.core.errors import RuleError, lesson
+from pullback.core.graph import NOT_A_TENSOR
+from pullback.core.masked import unmask
+from pullback.core.recompute import Recomputed, Watcher, rebuild, tensors_in
+from pullback.core.recorded import Recorded
+from pullback.core.refusal import refused
+from pullback.core.saved import Saved, is_intermediate, unpack
+from pullback.core.tensor import Tensor, wrap
+from pullback.core.versions import BORROWED
+
+ndarray = np.ndarray
+_new = object.__new__
+
+
+class FunctionNode(Ctx):
+    """The ctx as a node: see `Ctx` for what users see of it."""
+
+    __slots__ = ()
+
+    def pull(self, cotangents: list[Any], task: Any) -> Any:
+        if task.record or task.running is not None:
+            return self._pull_watched(cotangents, task)
+        cotangent = cotangents[0]
+        edges = self.edges
+        if cotangent.__class__ is not ndarray or len(cotangents) != 1 or self.operator.boxed_grads_call:
+            return self._fit(self._call_rule(self._incoming(cotangents, False)), False, task)
+        incoming = _new(self.kind)
+        incoming._array = (
+            cotangent if cotangent.flags.c_contiguous or self.operator.any_layout else arrays.contiguous(cotangent)
+        )
+        incoming._buffer = BORROWED
+        incoming._edge = incoming._view = incoming._grad = None
+        operator = self.operator
+        rule = operator.backward
+        if rule is no_backward or operator.vjp is not no_vjp:
+            rule = find_rule(operator)
+        grads = rule(self, incoming)
+        if len(edges) == 1 and edges[0] and isinstance(grads, Tensor):
+            producer, number = edges[0]
+            shape, dtype = producer.specs[number]
+            array = grads._array
+            if array.__class__ is ndarray and array.dtype is dtype and array.shape == shape:
+                return (array,)
+        return self._fit(rules.as_sequence(self, grads), False, task)
+
+    def _incoming(self, cotangents: list[Any], record: bool) -> list[Any]:
+        """The cotangents as backward gets them: Tensors, contiguous, zeros where nothing came (if wanted)."""
+        incoming = []
+        kind = self.kind
+        for position, cotangent in enumerate(cotangents):
+            if cotangent is None:
+                incoming.append(self._missing(position))
+                continue
+            cotangent = unmask(cotangent)
+            if record:
+                incoming.append(cotangent if self.operator.any_layout else _contiguous_tensor(cotangent))
+            else:
+                if not self.operator.any_layout:
+                    cotangent = arrays.contiguous(cotangent)
+                incoming.append(wrap(kind, cotangent, BORROWED))
+        return incoming
+
+    def _missing(self, position: int) -> Any:
+        spec = self.specs[position]
+        marks = self._marks
+        if spec is None or (marks is not None and not marks.materialize):
+            return None
+        if not self._materialize_non_diff_grads and position in self._non_differentiable():
+            return None
+        xp = arrays.namespace(self._example())
+        return wrap(self.kind, arrays.zeros(spec[0], spec[1], xp))
+
+    def _example(self) -> Any:
+        for edge in self.edges:
+            if edge and edge[0].number < 0:
+                return edge[0].variable._array
+        return np.empty(0)
+
+    def _non_differentiable(self) -> Any:
+        return self._marks.non_differentiable if self._marks is not None else ()
+
+    def _call_rule(self, incoming: list[Any]) -> Any:
+        rule = find_rule(self.operator)
+        grads = rule(self, incoming) if self.operator.boxed_grads_call else rule(self, *incoming)
+        return rules.as_sequence(self, grads)
+
+    def _fit(self, grads: list[Any], record: bool, task: Any) -> list[Any]:
+        """Check what backward returned, and project it into the spaces of the arguments."""
+        for position, (edge, grad) in enumerate(zip(self.edges, grads, strict=True)):
+            if grad is None:
+                continue
+            if not isinstance(grad, Tensor):
+                raise rules.not_a_gradient(self, position, grad)
+            if not edge:
+                if edge is NOT_A_TENSOR:
+                    raise rules.not_an_input(self, position)
+                grads[position] = None
+                continue
+            if not task.wants(edge):
+                grads[position] = None
+                continue
+            producer, number = edge
+            shape, dtype = producer.specs[number]
+            if not record:
+                array = grad._array
+                if array.shape != shape or array.dtype != dtype:
+                    array = rules.fit(self, position, array, arrays.namespace(array))
+                grads[position] = array
+            elif grad.shape != shape or grad.dtype != dtype:
+                grads[position] = rules.fit(self, position, grad, Recorded.xp)
+        return grads
+
+    def _pull_watched(self, cotangents: list[Any], task: Any) -> Any:
+        """The same step when the pass asks for some gradients only, or is itself recorded."""
+        pull = Pull(self, tuple([task.wants(edge) and need for edge, need in zip(self.edges, self._needs, strict=True)]))
+        outer = pulling.set(pull)
+        try:
+            if not task.record:
+                return self._fit(self._call_rule(self._incoming(cotangents, False)), False, task)
+            return self._pull_recorded(cotangents, pull, task)
+        finally:
+            pulling.reset(outer)
+
+    def _pull_recorded(self, cotangents: list[Any], pull: Pull, task: Any) -> Any:
+        self._recompute(pull)
+        watcher = Watcher()
+        settings = modes.current().settings.replace(watcher=watcher)
+        incoming = self._incoming(cotangents, True)
+        token = modes.enter(modes.plain(True, settings))
+        try:
+            grads = self._fit(self._call_rule(incoming), True, task)
+        finally:
+            modes.leave(token)
+        reason = self._reason_to_refuse(watcher)
+        if reason:
+            edges = [*self.edges, *[c._resolved() for c in incoming if isinstance(c, Tensor)]]
+            grads = [g if g is None else refused(g, edges, *reason) for g in grads]
+        return grads
+
+    def _reason_to_refuse(self, watcher: Watcher) -> Any:
+        """Why the gradients just computed must not be differentiated again, if they must not."""
+        name = self.operator.__name__
+        if getattr(self.operator.backward, "once_differentiable", False):
+            return (
+                f"trying to differentiate twice a function that was marked with @once_differentiable: {name}",
+                "its backward is not recorded, so the second derivative would be a wrong number.",
+                "remove the decorator if backward uses Tensor operators only; otherwise write the backward as a Function of "
+                "its own, with its own backward.",
+            )
+        if watcher.cuts:
+            return (
+                f"the second derivative of {name} is refused: its backward took a value out of the graph by "
+                f"{', '.join(watcher.cuts)}",
+                "what was computed from that value counts as constant, and the derivative would be silently wrong.",
+                "use Tensor operators in backward; or write the backward as a Function of its own, with its own backward.",
+            )
+        if self._opaque:
+            return (
+                f"the second derivative of {name} is refused: ctx.{self._opaque[0]} is a bare array, and forward took an input "
+                f"out of the graph by {self._opaque[1]}",
+                "whether the array depends on the inputs is unknown; as a constant it could make the derivative silently wrong.",
+                "save inputs or outputs as Tensors with ctx.save_for_backward, and compute the array from them in backward; or "
+                "pass a constant array to apply as an argument.",
+            )
+        return None
+
+    def _recompute(self, pull: Pull) -> None:
+        """Where forward saved intermediates: their versions from a second, recorded run of forward."""
+        saved = self.saved
+        if saved.__class__ is not Saved:
+            return
+        second = Recomputed(self, saved.rerun)
+        fresh = getattr(second.ctx, "to_save", None) or ()
+        pull.entries = tuple(
+            [
+                second.vouch(entry.tensor, fresh[k] if k < len(fresh) else None, f"value {k} for backward")
+                if is_intermediate(entry)
+                else unpack(entry, self, "a value")
+                for k, entry in enumerate(saved.entries)
+            ]
+        )
+        for name, (structure, entries) in (self._kept or {}).items():
+            if any(is_intermediate(entry) for entry in entries):
+                new = tensors_in(getattr(second.ctx, name, None))
+                values = [
+                    second.vouch(entry.tensor, new[k] if k < len(new) else None, f"the Tensor ctx.{name}")
+                    if is_intermediate(entry)
+                    else unpack_attribute(entry, self, f"ctx.{name}")
+                    for k, entry in enumerate(entries)
+                ]
+                pull.attributes[name] = rebuild(structure, iter(values))
+
+    def apply(self, *cotangents: Any) -> Any:
+        """Call the rule of this node on cotangents."""
+        return self._call_rule(list(cotangents))
+
+
+def _contiguous_tensor(tensor: Tensor) -> Tensor:
+    array = arrays.contiguous(tensor._array)
+    return tensor if array is tensor._array else wrap(type(tensor), array, None, tensor._resolved())
+
+
+def no_backward(ctx: Any, *grad_outputs: Any) -> Any:
+    """One gradient per argument of forward."""
+    raise NotImplementedError(
+        "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+    )
+
+
+def no_vjp(ctx: Any, *grad_outputs: Any) -> Any:
+    """Another name for ``backward``."""
+    return no_backward(ctx, *grad_outputs)
+
+
+def find_rule(operator: Any) -> Any:
+    """``backward``, or its other name ``vjp``, whichever the user wrote."""
+    if operator.vjp is no_vjp:
+        return operator.backward
+    if operator.backward is not no_backward:
+        raise lesson(
+            RuleError,
+            f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: {operator.__name__}",
+            instead="one of them; they are two names of the same rule.",
+        )
+    return operator.vjp
