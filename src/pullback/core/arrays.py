@@ -147,6 +147,16 @@ def sum_to(array: Array, shape: tuple[int, ...], xp: Namespace) -> Array:
     return xp.sum(array, axis=axes, keepdims=True) if axes else array
 
 
+def any_to(mask: Array, shape: tuple[int, ...]) -> Array:
+    """Like `sum_to` for a boolean mask: True where any entry that was spread from one place is."""
+    xp = namespace(mask)
+    extra = mask.ndim - len(shape)
+    if extra > 0:
+        mask = xp.any(mask, axis=tuple(range(extra)))
+    axes = tuple(k for k, n in enumerate(shape) if n == 1 and mask.shape[k] != 1)
+    return xp.any(mask, axis=axes, keepdims=True) if axes else mask
+
+
 def project(cotangent: Array, shape: tuple[int, ...], dtype: Any, xp: Namespace) -> Array:
     """Bring a cotangent back into the space of its primal: shape (by `sum_to`), real or complex, precision.
 

@@ -122,15 +122,10 @@ class Ctx(Node):
         saved = self.saved
         if saved.__class__ is not tuple:
             saved = self._entries()
-        values = []
         for entry in saved:
-            if entry is not None and entry._buffer is None and isinstance(entry, Tensor):
-                values.append(entry)
-            else:
-                values.append(unpack(entry, self, "a value"))
-        if self.operator.clear_saved_tensors_on_access:
-            self.saved = CLEARED
-        return tuple(values)
+            if entry is None or entry._buffer is not None or not isinstance(entry, Tensor):
+                return tuple([unpack(entry, self, "a value") for entry in saved])
+        return saved  # arguments that were never written nor viewed: they are their own entries
 
     def _entries(self) -> tuple[Any, ...]:
         saved = self.saved
@@ -184,7 +179,8 @@ class Ctx(Node):
             self._opaque = self._opaque or []
             if how not in self._opaque:
                 self._opaque.append(how)
-        self.outer.leaves(tensor, how)
+        if not self.outer.recording:  # an enclosing forward wants to know; an enclosing recorded backward need not
+            self.outer.leaves(tensor, how)
 
     def wrote(self, tensor: Tensor) -> None:
         """A Tensor was written in place inside forward."""

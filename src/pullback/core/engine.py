@@ -149,16 +149,51 @@ def _on_fresh_stack(function: Callable[[], Pass]) -> Pass:
 
 
 def _walk(roots: Sequence[tuple[Edge, Any]], task: Pass) -> None:
+    table: dict[Node, list[Any]] = {}  # the sums, one list per node, one entry per output
+    for (node, position), seed in roots:
+        slot = table.setdefault(node, [None] * len(node.specs))
+        old = slot[position]
+        slot[position] = seed if old is None else old + seed
+    if len(table) == 1 and task.targets is None and task.check is None:
+        table = _follow_chain(*table.popitem(), task)
+    if table:
+        _walk_graph(table, task)
+
+
+def _follow_chain(node: Node, cotangents: list[Any], task: Pass) -> dict[Node, list[Any]]:
+    """Pull along while each node has one input: there is no order to find and there are no sums to keep.
+
+    Returns the sums to go on with where the graph branches.  All of it lies behind that node, so nothing was missed.
+    """
+    retain = task.retain
+    while node.number >= 0 and node.hooks is None:
+        edges = node.edges
+        if len(edges) == 1:
+            place, edge = 0, edges[0]
+        else:
+            inputs = [k for k, edge in enumerate(edges) if edge]
+            if len(inputs) != 1:
+                break
+            place = inputs[0]
+            edge = edges[place]
+        task.node = node
+        grads = node.pull(cotangents, task)
+        if not retain and node.saved is not None:
+            node.saved = FREED
+        if not edge or grads is None:
+            return {}
+        node, position = edge
+        outputs = len(node.specs)
+        cotangents = [grads[place]] if outputs == 1 else [grads[place] if k == position else None for k in range(outputs)]
+    return {node: cotangents}
+
+
+def _walk_graph(table: dict[Node, list[Any]], task: Pass) -> None:
+    """The walk in general, from the nodes in `table`."""
     add = operator.add
     add_into = operator.add if task.record else operator.iadd
-    table: dict[Node, list[Any]] = {}  # the sums, one list per node, one entry per output
     owned: set[Edge] = set()  # sums that the engine itself allocated, and so may add into
-    for edge, seed in roots:
-        slot = table.setdefault(edge[0], [None] * len(edge[0].specs))
-        old = slot[edge[1]]
-        slot[edge[1]] = seed if old is None else add(old, seed)
-
-    order, leaves = reach([edge[0] for edge, _ in roots])
+    order, leaves = reach(table)
     if task.targets is not None:
         task.running = leading_to(order, task.target_nodes)  # type: ignore[arg-type]
     closing: dict[Node, list[Node]] = {}  # the leaves that are complete once this node ran

@@ -18,7 +18,7 @@ from pullback.core.errors import RuleError, lesson
 from pullback.core.graph import NOT_A_TENSOR, next_number
 from pullback.core.keep import CONTAINERS, is_among, keep
 from pullback.core.outputs import attach, plain_outputs
-from pullback.core.pulling import FunctionNode, no_backward, no_vjp
+from pullback.core.pulling import ClearingNode, FunctionNode, no_backward, no_vjp, refuse_both
 from pullback.core.recompute import tensors_in
 from pullback.core.tensor import Tensor
 
@@ -75,7 +75,10 @@ class Function:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.separate = cls.setup_context is not Function.setup_context
-        cls._node = type(f"{cls.__name__}Backward", (FunctionNode,), {"operator": cls, "__module__": cls.__module__})
+        if cls.backward is not no_backward and cls.vjp is not no_vjp:
+            cls.backward = refuse_both(cls)
+        node = ClearingNode if cls.clear_saved_tensors_on_access else FunctionNode
+        cls._node = type(f"{cls.__name__}Backward", (node,), {"operator": cls, "__module__": cls.__module__})
         cls._backward_cls = cls._node
         cls._signature = None
 
@@ -154,9 +157,9 @@ class Function:
             array.__class__ is ndarray
             and ctx._marks is None
             and result._edge is None
-            and result._view is None
             and (array.dtype.kind in "fc")
-            and not is_among(result, args)
+            and result is not x
+            and (x is not None or not is_among(result, args))
         ):
             ctx.specs = ((array.shape, array.dtype),)
             result._edge = (ctx, 0)
@@ -219,7 +222,7 @@ def _bind(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any,
     """Put keyword arguments at their places; with setup_context, fill in the defaults as well."""
     if cls._signature is None:
         cls._signature = _signature_of(cls)
-    positional, defaults, variadic = cls._signature
+    positional, defaults = cls._signature
     values = list(args)
     if len(values) < len(positional):
         for name in positional[len(values) :]:
@@ -244,7 +247,7 @@ def _signature_of(cls: Any) -> Any:
     parameters = list(inspect.signature(cls.forward).parameters.values())[0 if cls.separate else 1 :]
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty and p.name in positional}
-    return positional, defaults, any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return positional, defaults
 
 
 def once_differentiable(function: Any) -> Any:

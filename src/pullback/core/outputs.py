@@ -89,8 +89,7 @@ def _with_history(ctx: Any, args: Any, output: Tensor, position: int, dirty: Any
         return _alias(output, edge, _view_name(ctx, position))
     if output._view is not None:
         base = output._view.base
-        output._view = View(base, output._view.steps, edge, _view_name(ctx, position))
-        output._edge = output._view
+        output._edge = View(base, output._view.steps, edge, _view_name(ctx, position))
         return output
     output._edge = edge
     return output
@@ -105,9 +104,7 @@ def _alias(source: Tensor, edge: Any, forbidden: str) -> Tensor:
     alias = wrap(type(source), source._array, source._shared_buffer(), edge)
     base = source if source._view is None else source._view.base
     steps = () if source._view is None else source._view.steps
-    alias._view = View(base, steps, edge, forbidden)
-    if edge is not None:
-        alias._edge = alias._view
+    alias._edge = View(base, steps, edge, forbidden)
     return alias
 
 

@@ -297,7 +297,7 @@ class Primitive:
             return _finish(cls, ctx, kind, args, edges, result, options, differentiable and mode.recording)
         output = _new(kind)
         output._array = result
-        output._edge = output._buffer = output._view = output._grad = None
+        output._edge = output._buffer = output._grad = None
         if differentiable and mode.recording:
             _record(ctx, kind, args, edges, (output,), options)
         return output
@@ -327,9 +327,22 @@ def _apply_to_one(cls: Any, x: Tensor) -> Any:
         return _finish(cls, ctx, kind, (x,), (edge,), result, {}, recorded)
     output = _new(kind)
     output._array = result
-    output._edge = output._buffer = output._view = output._grad = None
-    if recorded:
-        _record(ctx, kind, (x,), (edge,), (output,), _NO_OPTIONS)
+    output._buffer = output._grad = None
+    dtype = result.dtype
+    if not recorded or dtype.kind not in "fc":
+        output._edge = None
+        return output
+    output._edge = (ctx, 0)
+    ctx.edges = (edge,)
+    ctx.number = next_number()
+    ctx.hooks = None
+    ctx.kind = kind
+    ctx.specs = ((result.shape, dtype),)
+    values = ctx.to_save
+    if values is not None and len(values) == 1 and values[0] is array and x._buffer is None and not ctx.__dict__:
+        ctx.saved = (x,)
+    else:
+        _keep(ctx, (x,), ctx.edges, (output,), _NO_OPTIONS)
     return output
 
 
@@ -386,6 +399,11 @@ def _record(ctx: Any, kind: Any, args: Any, edges: Any, outputs: Any, options: A
         else:
             specs.append(None)
     ctx.specs = tuple(specs)
+    _keep(ctx, args, edges, outputs, options)
+
+
+def _keep(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> None:
+    """Find the origin of every saved array, and keep the arguments where one has none."""
     values = ctx.to_save
     entries: tuple[Any, ...] | None = None
     intermediate = False

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays, modes, rules
-from pullback.core.ctx import Ctx, Pull, pulling, unpack_attribute
+from pullback.core.ctx import CLEARED, Ctx, Pull, pulling, unpack_attribute
 from pullback.core.errors import RuleError, lesson
 from pullback.core.graph import NOT_A_TENSOR
 from pullback.core.masked import unmask
@@ -43,12 +43,10 @@ class FunctionNode(Ctx):
             cotangent if cotangent.flags.c_contiguous or self.operator.any_layout else arrays.contiguous(cotangent)
         )
         incoming._buffer = BORROWED
-        incoming._edge = incoming._view = incoming._grad = None
+        incoming._edge = incoming._grad = None
         operator = self.operator
         rule = operator.backward
-        if rule is no_backward or operator.vjp is not no_vjp:
-            rule = find_rule(operator)
-        grads = rule(self, incoming)
+        grads = (rule if rule is not no_backward else operator.vjp)(self, incoming)
         if len(edges) == 1 and edges[0] and isinstance(grads, Tensor):
             producer, number = edges[0]
             shape, dtype = producer.specs[number]
@@ -228,12 +226,29 @@ def no_vjp(ctx: Any, *grad_outputs: Any) -> Any:
 
 def find_rule(operator: Any) -> Any:
     """``backward``, or its other name ``vjp``, whichever the user wrote."""
-    if operator.vjp is no_vjp:
-        return operator.backward
-    if operator.backward is not no_backward:
+    return operator.backward if operator.backward is not no_backward else operator.vjp
+
+
+def refuse_both(operator: Any) -> Any:
+    """What takes the place of the rule where a class defines it under both names."""
+
+    def ambiguous(ctx: Any, *grad_outputs: Any) -> Any:
         raise lesson(
             RuleError,
             f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: {operator.__name__}",
             instead="one of them; they are two names of the same rule.",
         )
-    return operator.vjp
+
+    return staticmethod(ambiguous)
+
+
+class ClearingNode(FunctionNode):
+    """The ctx of a Function with ``clear_saved_tensors_on_access``: saved Tensors can be read once."""
+
+    __slots__ = ()
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        values = super().saved_tensors
+        self.saved = CLEARED
+        return values

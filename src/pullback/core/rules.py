@@ -135,9 +135,7 @@ def fit(node: Node, position: int, cotangent: Any, xp: Any) -> Any:
     if got != shape and not may_sum(node, got, tuple(shape)):
         raise bad_shape(node, position, got, tuple(shape))
     if cotangent.__class__ is Masked:
-        if got == shape:
-            return Masked(arrays.project(cotangent.value, shape, dtype, xp), lambda: cotangent.mask)
-        cotangent = cotangent.value
+        return Masked(arrays.project(cotangent.value, shape, dtype, xp), lambda: arrays.any_to(cotangent.mask, shape))
     return arrays.project(cotangent, shape, dtype, xp)
 
 

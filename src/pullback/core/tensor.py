@@ -115,14 +115,13 @@ class Tensor:
     tensor([2., 4.])
     """
 
-    __slots__ = ("__weakref__", "_array", "_buffer", "_edge", "_grad", "_view")
+    __slots__ = ("__weakref__", "_array", "_buffer", "_edge", "_grad")
     __array_priority__ = 1000
     _base_class: Any = None  # the class that every kind of Tensor is an instance of
 
     _array: Any
     _edge: Any
     _buffer: Buffer | None
-    _view: Any
     _grad: Tensor | None
 
     def __init__(self, array: Any, requires_grad: bool = False) -> None:
@@ -130,7 +129,6 @@ class Tensor:
         self._array = array
         self._edge = None
         self._buffer = None
-        self._view = None
         self._grad = None
         if requires_grad:
             self.requires_grad = True
@@ -247,6 +245,12 @@ class Tensor:
         """The edge as a tuple, or ``None`` without gradients."""
         edge = self._edge
         return edge if edge is None or edge.__class__ is tuple else edge.resolve(self)
+
+    @property
+    def _view(self) -> Any:
+        """The `View` of a view, ``None`` for anything else."""
+        edge = self._edge
+        return None if edge is None or edge.__class__ is tuple or edge.__class__ is Leaf else edge
 
     @property
     def _version(self) -> int:
@@ -564,6 +568,5 @@ def wrap(kind: Any, array: Any, buffer: Buffer | None = None, edge: Any = None) 
     tensor._array = array
     tensor._edge = edge
     tensor._buffer = buffer
-    tensor._view = None
     tensor._grad = None
     return tensor

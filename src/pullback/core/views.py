@@ -85,9 +85,8 @@ def make_view(view: Tensor, source: Tensor, operator: Any, options: dict[str, An
     else:
         base, steps = parent.base, parent.steps + step
         forbidden = forbidden or parent.forbidden
-    view._view = View(base, steps, view._edge, forbidden)
+    view._edge = View(base, steps, view._edge, forbidden)
     view._buffer = base._buffer
-    view._edge = view._view
 
 
 class WriteView(Node):

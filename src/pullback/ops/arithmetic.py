@@ -1,49 +1,64 @@
-"""``+ - * /``, negation: the operators that everything else is made of."""
+"""``+ - * /``, signs, and what remains of a division: the operators that everything else is made of."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from pullback.ops.families import MINUS_ONE, ONE, binary, unary
-from pullback.ops.registry import Make, Sample, register
+from pullback.ops.families import MINUS_ONE, ONE, ZERO, binary, unary
+from pullback.ops.registry import register
+from pullback.ops.samples import pairs, singles
 
-
-def _pairs(make: Make):  # type: ignore[no-untyped-def]
-    yield Sample((make(3), make(3)))
-    yield Sample((make(2, 3), make(3)))
-    yield Sample((make(2, 1), make(3)))
-    yield Sample((make(), make(2)))
-    yield Sample((make(2), 1.5))
-    yield Sample((0.5, make(2)))
-
-
-def _quotients(make: Make):  # type: ignore[no-untyped-def]
-    yield Sample((make(3), make(3, low=0.5)))
-    yield Sample((make(2, 1), make(3, low=0.5)))
-    yield Sample((make(2), 1.5))
-    yield Sample((2.0, make(2, low=0.5)))
-
-
-def _singles(make: Make):  # type: ignore[no-untyped-def]
-    yield Sample((make(3),))
-    yield Sample((make(),))
-    yield Sample((make(2, 0),))
-
-
-Add = binary("add", ONE, ONE, node_name="AddBackward0", doc="``a + b``.  vjp: ā = ȳ, b̄ = ȳ")
-Sub = binary("subtract", ONE, MINUS_ONE, node_name="SubBackward0", doc="``a - b``.  vjp: ā = ȳ, b̄ = -ȳ")
-Mul = binary("multiply", lambda b: b, lambda a: a, node_name="MulBackward0", doc="``a * b``.  vjp: ā = ȳ b*, b̄ = ȳ a*")
-Div = binary(
+Add = binary("add", ONE, ONE, doc="``a + b``.  vjp: ā = ȳ, b̄ = ȳ")
+Subtract = binary("subtract", ONE, MINUS_ONE, node_name="SubBackward0", doc="``a - b``.  vjp: ā = ȳ, b̄ = -ȳ")
+Multiply = binary(
+    "multiply", lambda b: b, lambda a: a, node_name="MulBackward0", doc="``a * b``.  vjp: ā = ȳ b*, b̄ = ȳ a*"
+)
+Divide = binary(
     "divide",
     lambda b: 1 / b,
-    lambda a, b: -a / (b * b),
+    lambda a, b: -a / b / b,
     node_name="DivBackward0",
     doc="``a / b``.  vjp: ā = ȳ / b*, b̄ = -ȳ (a / b²)*",
 )
-Neg = unary("negative", None, MINUS_ONE, node_name="NegBackward0", doc="``-x``.  vjp: x̄ = -ȳ")
+Negative = unary("negative", None, MINUS_ONE, node_name="NegBackward0", doc="``-x``.  vjp: x̄ = -ȳ")
+Positive = unary("positive", None, ONE, doc="``+x``, a copy.  vjp: x̄ = ȳ")
 
-add = register("add", Add, _pairs, reference=np.add, dunder="add")
-subtract = register("subtract", Sub, _pairs, reference=np.subtract, dunder="sub")
-multiply = register("multiply", Mul, _pairs, reference=np.multiply, dunder="mul")
-divide = register("divide", Div, _quotients, reference=np.divide, dunder="truediv")
-negative = register("negative", Neg, _singles, reference=np.negative, dunder="neg")
+FloorDivide = binary(
+    "floor_divide", ZERO, ZERO, doc="``floor(a / b)``, piecewise constant.  vjp: ā = 0, b̄ = 0, also at the jumps"
+)
+
+
+def _minus_quotient(xp: Any, a: Any, b: Any) -> Any:
+    return -xp.floor_divide(a, b)
+
+
+Remainder = binary(
+    "remainder",
+    ONE,
+    _minus_quotient,
+    doc="``a - floor(a / b) b``, which has the sign of b.  vjp: ā = ȳ, b̄ = -ȳ floor(a / b).\n\n"
+    "    Differentiable almost everywhere: where a is a multiple of b it jumps, and the rule gives the slope on one side.",
+)
+
+_quotients = pairs(second=(0.5, 2.0), numbers=(2.0, 1.5))
+
+add = register("add", Add, pairs(), reference=np.add, dunder="add", elementwise=True)
+subtract = register("subtract", Subtract, pairs(), reference=np.subtract, dunder="sub", elementwise=True)
+multiply = register("multiply", Multiply, pairs(), reference=np.multiply, dunder="mul", elementwise=True)
+divide = register("divide", Divide, _quotients, reference=np.divide, dunder="truediv", elementwise=True)
+negative = register("negative", Negative, singles(), reference=np.negative, dunder="neg", elementwise=True)
+positive = register("positive", Positive, singles(), reference=np.positive, dunder="pos", elementwise=True)
+floor_divide = register(
+    "floor_divide",
+    FloorDivide,
+    _quotients,
+    reference=np.floor_divide,
+    dunder="floordiv",
+    elementwise=True,
+    complex=False,
+)
+remainder = register(
+    "remainder", Remainder, _quotients, reference=np.remainder, dunder="mod", elementwise=True, complex=False
+)

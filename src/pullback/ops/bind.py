@@ -16,6 +16,7 @@ from pullback.ops.families import is_operand
 from pullback.ops.registry import ATTRIBUTES, REGISTRY, Record
 
 _UNARY = {"neg", "pos", "abs", "invert"}
+_COMMUTATIVE = {"add", "mul"}
 _COMPARISON = {"lt", "le", "gt", "ge", "eq", "ne"}
 
 
@@ -68,7 +69,7 @@ def _bind_operator(record: Record) -> None:
 
     setattr(Tensor, f"__{name}__", forward)
     if name not in _COMPARISON:
-        setattr(Tensor, f"__r{name}__", reflected)
+        setattr(Tensor, f"__r{name}__", forward if name in _COMMUTATIVE else reflected)
         setattr(Tensor, f"__i{name}__", in_place)
 
 

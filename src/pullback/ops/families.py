@@ -17,10 +17,10 @@ from pullback.core import arrays, modes
 from pullback.core.errors import lesson
 from pullback.core.graph import FREED, NOT_A_TENSOR, next_number
 from pullback.core.masked import Masked
-from pullback.core.primitive import Primitive, PrimitiveNode, SavedConstant, bare
+from pullback.core.primitive import Primitive, PrimitiveNode, SavedConstant, _wider, bare
 from pullback.core.rules import fit
 from pullback.core.saved import pack, saved_result
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, wrap
 
 ndarray = np.ndarray
 _new = object.__new__
@@ -28,21 +28,43 @@ _current = modes.current
 _ON, _OFF = modes.ON, modes.OFF
 _F8, _F4 = np.dtype(np.float64), np.dtype(np.float32)
 
-#: A partial derivative of 1 or -1: the cotangent itself, or its negative.
+#: A partial derivative of 1, -1 or 0 everywhere: the cotangent itself, its negative, zeros.
 ONE: Any = "one"
 MINUS_ONE: Any = "minus one"
+ZERO: Any = "zero"
 
 
 def select(ctx: Any, grad: Any, masked: Masked, position: int, xp: Any) -> Any:
     """The mask rule of elementwise operators: a structural zero stays zero whatever the partial derivative is."""
+    if grad.__class__ is Masked:  # from a rule that selects: it multiplied by nothing
+        return Masked(grad.value, lambda: grad.mask & masked.mask)
     if grad.shape != masked.shape:
         return grad
-    return Masked(xp.where(masked.mask, grad, xp.zeros_like(grad)), lambda: masked.mask)
+    return Masked(xp.where(masked.mask, grad, 0.0), lambda: masked.mask)
 
 
-def _times(ct: Any, partial: Any, xp: Any, real: bool) -> Any:
+def carry(ctx: Any, grad: Any, masked: Masked, position: int, xp: Any) -> Any:
+    """The mask rule of elementwise operators that multiply by nothing: zeros are still zeros."""
+    return Masked(grad, lambda: masked.mask) if grad.shape == masked.shape else grad
+
+
+def chosen(mask: Any, ct: Any, xp: Any, kept: Any = None) -> Masked:
+    """What a selecting operator sends back: the cotangent where `mask` holds, a structural zero elsewhere.
+
+    `kept` is the mask of what is no structural zero, where that is more than `mask` (a kink belongs to both sides).
+    """
+    kept = mask if kept is None else kept
+
+    def bare_mask() -> Any:
+        bare = kept._array if isinstance(kept, Tensor) else kept
+        return bare if bare.shape == ct.shape else arrays.namespace(bare).broadcast_to(bare, ct.shape)
+
+    return Masked(xp.where(mask, ct, 0.0), bare_mask)
+
+
+def _times(ct: Any, partial: Any, xp: Any) -> Any:
     """``ct * conj(partial)``, the vjp of an elementwise operator."""
-    if not real and hasattr(partial, "dtype") and arrays.is_complex(partial.dtype):
+    if hasattr(partial, "dtype") and arrays.is_complex(partial.dtype):
         partial = xp.conj(partial)
     return ct * partial
 
@@ -54,13 +76,33 @@ def _name_like(function: Any, name: str, operator: Any) -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------- unary
-class UnaryNode(PrimitiveNode):
-    """The node of a unary elementwise operator."""
+class ElementwiseNode(PrimitiveNode):
+    """The node of an elementwise operator: silent about what happens where the cotangent is structurally zero."""
 
     __slots__ = ()
 
+    def pull(self, cotangents: list[Any], task: Any) -> Any:
+        if cotangents[0].__class__ is Masked:
+            with np.errstate(all="ignore"):
+                return PrimitiveNode.pull(self, cotangents, task)
+        return PrimitiveNode.pull(self, cotangents, task)
 
-def unary(name: str, forward: Callable[[Any, Any], Any] | None, partial: Any, node_name: str = "", doc: str = "") -> type[Primitive]:
+
+class Elementwise(Primitive):
+    """Base of elementwise operators that write their own rule."""
+
+    mask_rule = staticmethod(select)
+    node_base = ElementwiseNode
+
+
+def unary(
+    name: str,
+    forward: Callable[[Any, Any], Any] | None,
+    partial: Any,
+    node_name: str = "",
+    doc: str = "",
+    holomorphic: bool = True,
+) -> type[Primitive]:
     """An elementwise operator of one argument, from its partial derivative.
 
     Parameters
@@ -70,7 +112,9 @@ def unary(name: str, forward: Callable[[Any, Any], Any] | None, partial: Any, no
     forward
         ``forward(xp, x)``, where the namespace has no such function.
     partial
-        ``partial(...) -> dy/dx`` with parameters among ``xp``, ``x``, ``y``; or `ONE`, `MINUS_ONE`.
+        ``partial(...) -> dy/dx`` with parameters among ``xp``, ``x``, ``y``; or `ONE`, `MINUS_ONE`, `ZERO`.
+    holomorphic
+        False: for complex arguments too, the cotangent is multiplied by `partial` itself and not by its conjugate.
     """
     uses = () if isinstance(partial, str) else tuple(inspect.signature(partial).parameters)
     run = forward if forward is not None else (lambda xp, x: getattr(xp, name)(x))
@@ -92,17 +136,19 @@ def unary(name: str, forward: Callable[[Any, Any], Any] | None, partial: Any, no
             return ct
         if partial is MINUS_ONE:
             return -ct
+        if partial is ZERO:
+            return ctx.xp.zeros_like(ct)
         values = dict(zip([n for n in ("x", "y") if n in uses], ctx.saved_tensors, strict=True))
         slope = partial(*[ctx.xp if n == "xp" else values[n] for n in uses])
-        return _times(ct, slope, ctx.xp, real=False)
+        return _times(ct, slope, ctx.xp) if holomorphic else ct * slope
 
     ufunc = getattr(np, name, None) if forward is None else None
     space = {
         "forward": staticmethod(op_forward),
         "backward": staticmethod(op_backward),
-        "mask_rule": staticmethod(select),
+        "mask_rule": staticmethod(carry if isinstance(partial, str) else select),
         "node_name": node_name or f"{name.title().replace('_', '')}Backward0",
-        "node_base": UnaryNode,
+        "node_base": ElementwiseNode,
         "__doc__": doc or f"Elementwise ``{name}``.",
         "__module__": __name__,
     }
@@ -143,7 +189,7 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
         kind = x.__class__
         out = _new(kind)
         out._array = y
-        out._edge = out._buffer = out._view = out._grad = None
+        out._edge = out._buffer = out._grad = None
         if edge is None:
             return out
         if edge.__class__ is not tuple:
@@ -165,7 +211,7 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
 
     _name_like(apply, name, operator)
     operator.apply = staticmethod(apply)
-    slow = PrimitiveNode.pull
+    slow = ElementwiseNode.pull
     takes_xp = uses[:1] == ("xp",)
 
     def pull(self: Any, cotangents: list[Any], task: Any) -> Any:
@@ -185,7 +231,8 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
         ct = cotangents[0]
         return (-ct,) if ct is not None and ct.__class__ is not Masked else slow(self, cotangents, task)
 
-    node_type.pull = pull_one if partial is ONE else pull_minus_one if partial is MINUS_ONE else pull
+    short = {ONE: pull_one, MINUS_ONE: pull_minus_one, ZERO: slow}
+    node_type.pull = short[partial] if isinstance(partial, str) else pull
 
 
 # -------------------------------------------------------------------------------------------------------------- binary
@@ -202,7 +249,7 @@ def binary(
     Parameters
     ----------
     partial_a, partial_b
-        ``partial(...)`` with parameters among ``xp``, ``a``, ``b``, ``y``; or `ONE`, `MINUS_ONE`; or ``None`` where the
+        ``partial(...)`` with parameters among ``xp``, ``a``, ``b``, ``y``; or `ONE`, `MINUS_ONE`, `ZERO`; or ``None`` where the
         operator does not depend on that argument differentiably.
     forward
         ``forward(xp, a, b)``, where the namespace has no function `name`.
@@ -236,16 +283,18 @@ def binary(
                 grads.append(ct)
             elif partial is MINUS_ONE:
                 grads.append(-ct)
+            elif partial is ZERO:
+                grads.append(ctx.xp.zeros_like(ct))
             else:
-                grads.append(_times(ct, partial(*[values[n] for n in names]), ctx.xp, real=False))
+                grads.append(_times(ct, partial(*[values[n] for n in names]), ctx.xp))
         return tuple(grads)
 
     space = {
         "forward": staticmethod(op_forward),
         "backward": staticmethod(op_backward),
-        "mask_rule": staticmethod(select),
+        "mask_rule": staticmethod(carry if all(isinstance(p, str) for p in partials) else select),
         "node_name": node_name or f"{name.title().replace('_', '')}Backward0",
-        "node_base": UnaryNode,
+        "node_base": ElementwiseNode,
         "__doc__": doc or f"Elementwise ``{name}``.",
         "__module__": __name__,
     }
@@ -261,6 +310,15 @@ def _entry(value: Any, edge: Any) -> Any:
     if not isinstance(value, Tensor):
         return SavedConstant(value)
     return value if value._buffer is None else pack(value, (value,), (edge,), ())
+
+
+def as_arrays(xp: Any, a: Any, b: Any) -> Any:
+    """Both operands as arrays, where one of them may be a Python number."""
+    if not hasattr(a, "dtype"):
+        a = xp.full_like(b, a)
+    elif not hasattr(b, "dtype"):
+        b = xp.full_like(a, b)
+    return a, b
 
 
 def is_operand(value: Any) -> bool:
@@ -333,7 +391,9 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                 mode = _current()
                 if mode is not _ON and not mode.recording:
                     if mode is not _OFF:
-                        _note_reads(mode, a, edge_a, b, edge_b)
+                        first = mode._inputs[0] if mode._inputs else None
+                        if (edge_a is not None and a is not first) or (edge_b is not None and b is not first):
+                            _note_reads(mode, a, edge_a, b, edge_b)
                     edge_a = edge_b = None
                 else:
                     if edge_a is not None and edge_a.__class__ is not tuple:
@@ -349,7 +409,7 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                     return general(a, b)
                 out = _new(kind)
                 out._array = y
-                out._buffer = out._view = out._grad = None
+                out._buffer = out._grad = None
                 keep_a = (edge_a is not None and a_uses_a) or (edge_b is not None and b_uses_a)
                 keep_b = (edge_a is not None and a_uses_b) or (edge_b is not None and b_uses_b)
                 node = _new(node_type)
@@ -375,7 +435,7 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                 return out
             out = _new(kind)
             out._array = y
-            out._edge = out._buffer = out._view = out._grad = None
+            out._edge = out._buffer = out._grad = None
             return out
 
         return apply
@@ -384,7 +444,7 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
     operator.operator_form = staticmethod(build(_not_implemented))
     _name_like(apply, name, operator)
     operator.apply = staticmethod(apply)
-    slow = PrimitiveNode.pull
+    slow = ElementwiseNode.pull
 
     def pull(self: Any, cotangents: list[Any], task: Any) -> Any:
         ct = cotangents[0]
@@ -446,6 +506,8 @@ def _raw_rule(partial: Any, names: tuple[str, ...]) -> Callable[[Any, Any, Any],
         return lambda ct, a, b: ct
     if partial is MINUS_ONE:
         return lambda ct, a, b: -ct
+    if partial is ZERO:
+        return lambda ct, a, b: np.zeros_like(ct)
     table: dict[tuple[str, ...], Any] = {
         ("a",): lambda ct, a, b: ct * partial(a),
         ("b",): lambda ct, a, b: ct * partial(b),
@@ -454,3 +516,47 @@ def _raw_rule(partial: Any, names: tuple[str, ...]) -> Callable[[Any, Any, Any],
     }
     return table[names]
 
+
+# ------------------------------------------------------------------------------------------------------------ constant
+def constant(name: str, forward: Callable[..., Any] | None = None, doc: str = "") -> type[Primitive]:
+    """An elementwise operator without derivative: its result never belongs to a graph, whatever it is applied to.
+
+    Parameters
+    ----------
+    name
+        Name of the operator, and of the function of the array namespace that computes it when `forward` is ``None``.
+    forward
+        ``forward(xp, *arrays)``, where the namespace has no such function.
+    """
+    run = forward if forward is not None else (lambda xp, *args: getattr(xp, name)(*args))
+
+    def op_forward(ctx: Any, *args: Any) -> Any:
+        return run(ctx.xp, *args)
+
+    def build(unsupported: Any) -> Any:
+        def apply(*args: Any) -> Any:
+            kind: Any = None
+            first: Any = None
+            bare_args = []
+            for value in args:
+                if isinstance(value, Tensor):
+                    kind = value.__class__ if kind is None else _wider(kind, value.__class__)
+                    value = first = value._array
+                elif not is_operand(value):
+                    return unsupported(name, value)
+                elif first is None and hasattr(value, "dtype"):
+                    first = value
+                bare_args.append(value)
+            xp = np if first is None or first.__class__ is ndarray else arrays.namespace(first)
+            y = run(xp, *bare_args)
+            return y if kind is None else wrap(kind, np.asarray(y) if isinstance(y, np.generic) else y)
+
+        return apply
+
+    space = {"forward": staticmethod(op_forward), "__doc__": doc or f"Elementwise ``{name}``.", "__module__": __name__}
+    operator = type(Primitive)(name.title().replace("_", ""), (Primitive,), space)
+    apply = build(_refuse_operand)
+    _name_like(apply, name, operator)
+    operator.apply = staticmethod(apply)  # type: ignore[assignment]
+    operator.operator_form = staticmethod(build(_not_implemented))
+    return operator
