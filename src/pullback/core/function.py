@@ -16,7 +16,7 @@ import numpy as np
 from pullback.core import modes, rules
 from pullback.core.errors import RuleError, lesson
 from pullback.core.graph import NOT_A_TENSOR, next_number
-from pullback.core.keep import CONTAINERS, is_among, keep
+from pullback.core.keep import CONTAINERS, is_among, keep, opaque
 from pullback.core.outputs import attach, plain_outputs
 from pullback.core.pulling import ClearingNode, FunctionNode, no_backward, no_vjp, refuse_both
 from pullback.core.recompute import tensors_in
@@ -172,6 +172,8 @@ class Function:
                 keep(ctx, args, outputs)
         else:
             ctx.saved, ctx.to_save = ctx.to_save, ()
+        if ctx._opaque is not None:
+            ctx._opaque = opaque(ctx, args, ctx._opaque)
         ctx._inputs = ()
         return result
 

@@ -32,9 +32,6 @@ def keep(ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
     entries = tuple(found)
     if ctx.__dict__:
         intermediate = _keep_attributes(ctx, args, outputs) or intermediate
-        if ctx._opaque:
-            bare = [name for name, value in ctx.__dict__.items() if _bare_float_array(value, args)]
-            ctx._opaque = (bare[0], ", ".join(ctx._opaque)) if bare else None
     if intermediate:
         ctx.saved = Saved(entries, Rerun(args, edges, functools.partial(_run_again, ctx), _why_no_rerun(ctx)))
     elif entries:
@@ -43,6 +40,7 @@ def keep(ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
 
 
 def is_among(value: Any, args: Any) -> bool:
+    """True when `value` is one of `args`: the very object."""
     for argument in args:  # noqa: SIM110 - a loop is one call less than any()
         if argument is value:
             return True
@@ -103,10 +101,17 @@ def _run_again(ctx: Any, args: list[Any]) -> Any:
     return again
 
 
-def _bare_float_array(value: Any, inputs: Any) -> bool:
-    return (
-        not isinstance(value, Tensor)
-        and arrays.is_array(value)
-        and arrays.is_inexact(value.dtype)
-        and not any(value is argument for argument in inputs or ())
-    )
+def opaque(ctx: Any, args: tuple[Any, ...], cuts: list[str]) -> Any:
+    """``(attribute, how)`` when a value left the graph in forward and ctx holds a bare number that may have come of it."""
+    for name, value in ctx.__dict__.items():
+        if _has_bare_numbers(value, args):
+            return name, ", ".join(cuts)
+    return None
+
+
+def _has_bare_numbers(value: Any, args: Any) -> bool:
+    if isinstance(value, Tensor) or is_among(value, args):
+        return False
+    if value.__class__ in CONTAINERS:
+        return any(_has_bare_numbers(item, args) for item in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, (float, complex)) or (arrays.is_array(value) and arrays.is_inexact(value.dtype))

@@ -363,7 +363,7 @@ def _finish(
     if recorded:
         _record(ctx, kind, args, edges, outputs, options)
     if cls.view:
-        _note_view(cls, args[0], outputs, options)
+        _note_view(cls, args[0], outputs, options, single)
     return outputs[0] if single else outputs
 
 
@@ -458,11 +458,11 @@ def _loose_arrays(ctx: Any, args: Any) -> list[str]:
     return [name for name, value in ctx.__dict__.items() if id(value) not in known and _could_vary(value)]
 
 
-def _note_view(cls: Any, source: Any, outputs: Any, options: Any) -> None:
+def _note_view(cls: Any, source: Any, outputs: Any, options: Any, single: bool) -> None:
     forbidden = "" if modes.current().recording or not source.requires_grad else "A view was created in no_grad mode"
     for position, output in enumerate(outputs):
         if isinstance(output, Tensor) and views.is_alias(output._array, source._array):
-            steps = options if len(outputs) == 1 else {**options, "_output": position}
+            steps = options if single else {**options, "_output": position}
             views.make_view(output, source, cls, steps, forbidden)
 
 

@@ -168,11 +168,11 @@ class FunctionNode(Ctx):
             )
         if self._opaque:
             return (
-                f"the second derivative of {name} is refused: ctx.{self._opaque[0]} is a bare array, and forward took an input "
+                f"the second derivative of {name} is refused: ctx.{self._opaque[0]} is a bare number or array, and forward took an input "
                 f"out of the graph by {self._opaque[1]}",
-                "whether the array depends on the inputs is unknown; as a constant it could make the derivative silently wrong.",
-                "save inputs or outputs as Tensors with ctx.save_for_backward, and compute the array from them in backward; or "
-                "pass a constant array to apply as an argument.",
+                "whether it depends on the inputs is unknown; as a constant it could make the derivative silently wrong.",
+                "save inputs or outputs as Tensors with ctx.save_for_backward, and compute it from them in backward; or "
+                "pass a constant to apply as an argument.",
             )
         return None
 
