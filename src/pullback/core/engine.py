@@ -15,6 +15,7 @@ from typing import Any
 
 from pullback.core import modes
 from pullback.core.graph import FREED, Edge, Node, leading_to, reach
+from pullback.core.places import recorded_at
 
 _task_numbers = itertools.count()
 _current: contextvars.ContextVar[Pass | None] = contextvars.ContextVar("pullback backward pass", default=None)
@@ -122,7 +123,7 @@ def _run_in_mode(roots: Sequence[tuple[Edge, Any]], task: Pass) -> Pass:
 
 def _locate(error: BaseException, node: Node) -> None:
     """Say once, in a note, which node was being pulled back through."""
-    error.add_note(f"Raised while pulling back through {node.name()} (node number {node.number}).")
+    error.add_note(f"Raised while pulling back through {node.name()}. {recorded_at(node)}.")
     try:
         error._pullback_located = True  # type: ignore[attr-defined]
     except AttributeError:  # exceptions with __slots__

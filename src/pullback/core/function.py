@@ -166,6 +166,8 @@ class Function:
             outputs: tuple[Any, ...] = (result,)
         else:
             result, outputs = attach(ctx, args, result)
+        if mode is not _ON:
+            mode.created(ctx)
         attributes = ctx.__dict__
         if attributes or len(ctx.to_save) != 1 or ctx.to_save[0] is not x or x._buffer is not None:
             if ctx.to_save or attributes:

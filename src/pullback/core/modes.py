@@ -32,6 +32,11 @@ class Mode:
         if self.settings.watcher is not None and tensor.requires_grad:
             self.settings.watcher.leaves(tensor, how)
 
+    def created(self, node: Any) -> None:
+        """Told of every new node by operators that are recorded in a mode other than `ON`."""
+        if self.settings.detect_anomaly:
+            note_line(node)
+
     def wrote(self, tensor: Any) -> None:
         """Told whenever a Tensor is written in place."""
 
@@ -74,6 +79,9 @@ class Special(Mode):
     def __init__(self, recording: bool, settings: Settings) -> None:
         self.recording = recording
         self.settings = settings
+
+
+note_line: Any = None  # set by places.py
 
 
 ON = Mode(True)

@@ -339,7 +339,14 @@ def _apply_to_one(cls: Any, x: Tensor) -> Any:
     ctx.kind = kind
     ctx.specs = ((result.shape, dtype),)
     values = ctx.to_save
-    if values is not None and len(values) == 1 and values[0] is array and x._buffer is None and not ctx.__dict__:
+    if (
+        values is not None
+        and len(values) == 1
+        and values[0] is array
+        and x._buffer is None
+        and mode is _ON
+        and not ctx.__dict__
+    ):
         ctx.saved = (x,)
     else:
         _keep(ctx, (x,), ctx.edges, (output,), _NO_OPTIONS)
@@ -421,6 +428,8 @@ def _keep(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> None:
                 found.append(entry)
         entries = tuple(found)
     ctx.saved = entries
+    if _current() is not _ON:
+        _current().created(ctx)
     if intermediate or (ctx.__dict__ and _loose_arrays(ctx, args)):
         ctx.saved = Saved(entries or (), Rerun(args, edges, partial(_run_again, ctx, options)))
 

@@ -13,6 +13,7 @@ from pullback.core import arrays
 from pullback.core.errors import RuleError, lesson
 from pullback.core.graph import NOT_A_TENSOR, Node
 from pullback.core.masked import Masked
+from pullback.core.places import defined_at
 
 
 def parameter_names(forward: Any, skip: int) -> list[str]:
@@ -35,6 +36,14 @@ def argument(node: Any, position: int) -> str:
     return f"argument {position}"
 
 
+def located(error: RuleError, node: Any) -> RuleError:
+    """The error, with a note that says where the rule is defined."""
+    place = defined_at(node.operator.backward)
+    if place:
+        error.add_note(f"{place}.")
+    return error
+
+
 def as_sequence(node: Any, grads: Any) -> list[Any]:
     """What backward returned as a list with one entry per argument; extra trailing ``None`` dropped."""
     found = list(grads) if grads.__class__ is tuple else [grads]
@@ -50,19 +59,20 @@ def as_sequence(node: Any, grads: Any) -> list[Any]:
             if isinstance(grads, list)
             else f"one gradient per argument of forward ({names}), None where there is none."
         )
-        raise lesson(
+        error = lesson(
             RuleError,
             f"function {node.name()} returned an incorrect number of gradients (expected {expected}, got {len(found)})",
             why="gradients are matched to the arguments of forward by position.",
             instead=hint,
             node=node,
         )
+        raise located(error, node)
     return found
 
 
 def not_an_input(node: Any, position: int) -> RuleError:
     """The error for a gradient of something that was no Tensor."""
-    return lesson(
+    error = lesson(
         RuleError,
         f"function {node.name()} returned a gradient different than None at position {position + 1}, but the corresponding "
         f"forward input {argument(node, position)} was not a Variable",
@@ -70,6 +80,7 @@ def not_an_input(node: Any, position: int) -> RuleError:
         instead="None at that place; or pass the value as a Tensor.",
         node=node,
     )
+    return located(error, node)
 
 
 def not_a_gradient(node: Any, position: int, value: Any) -> RuleError:
@@ -80,12 +91,13 @@ def not_a_gradient(node: Any, position: int, value: Any) -> RuleError:
         "numpy.ndarray": "a Tensor: pullback.asarray(result). (A backward in NumPy also needs @once_differentiable, or a "
         "Function of its own, to be right at second order.)",
     }.get(kind, "a Tensor of the argument's shape, or None.")
-    return lesson(
+    error = lesson(
         RuleError,
         f"expected Variable or None (got {kind}) as the gradient of {argument(node, position)}, returned by {node.name()}",
         instead=hint,
         node=node,
     )
+    return located(error, node)
 
 
 def bad_shape(node: Any, position: int, got: Any, expected: Any) -> RuleError:
@@ -97,7 +109,7 @@ def bad_shape(node: Any, position: int, got: Any, expected: Any) -> RuleError:
         hint += "; expand it: g.expand(...) or g * ones_like(x)"
     elif tuple(reversed(got)) == tuple(expected):
         hint += "; a transpose seems to be missing"
-    return lesson(
+    error = lesson(
         RuleError,
         f"Function {node.name()} returned an invalid gradient at index {position} - got {list(got)} but expected shape "
         f"compatible with {list(expected)} for {argument(node, position)}",
@@ -108,6 +120,7 @@ def bad_shape(node: Any, position: int, got: Any, expected: Any) -> RuleError:
         got=tuple(got),
         expected=tuple(expected),
     )
+    return located(error, node)
 
 
 def may_sum(node: Node, shape: tuple[int, ...], target: tuple[int, ...]) -> bool:

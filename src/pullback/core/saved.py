@@ -12,7 +12,8 @@ from typing import Any
 
 from pullback.core import arrays
 from pullback.core.errors import FreedGraphError, StaleValueError, lesson
-from pullback.core.graph import FREED, Node
+from pullback.core.graph import Node
+from pullback.core.places import recorded_at
 from pullback.core.tensor import Tensor, wrap
 
 _new = object.__new__
@@ -25,8 +26,11 @@ def freed(node: Node) -> FreedGraphError:
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
         f"freed): the values that {node.name()} saved are gone.",
         why="saved values are released as soon as a backward pass has used them, to keep memory low.",
-        instead="pass retain_graph=True to the earlier backward() or grad(), or compute the outputs again.",
+        instead="pass retain_graph=True to the earlier backward() or grad(), or compute the outputs again. "
+        + recorded_at(node)
+        + ".",
         node=node,
+        _pullback_located=True,
     )
 
 
@@ -39,8 +43,9 @@ def stale(node: Node, what: str, array: Any, version: int, now: int, producer: A
         f"{node.name()} [{arrays.dtype_of(array)} {list(array.shape)}]{by} is at version {now}; expected version {version} "
         "instead.",
         why="the backward of that operation would compute with the new values.",
-        instead="write into a clone(), write before the value is used, or compute out of place.",
+        instead=f"write into a clone(), write before the value is used, or compute out of place. {recorded_at(node)}.",
         node=node,
+        _pullback_located=True,
     )
 
 

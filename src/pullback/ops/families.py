@@ -206,6 +206,8 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
             node.saved = (x,) if x._buffer is None else (pack(x, (x,), (edge,), ()),)
         else:
             node.saved = (saved_result(kind, y),) if saves_output else None
+        if mode is not _ON:
+            mode.created(node)
         out._edge = (node, 0)
         return out
 
@@ -431,6 +433,8 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                     )
                 else:
                     node.saved = None
+                if mode is not _ON:
+                    mode.created(node)
                 out._edge = (node, 0)
                 return out
             out = _new(kind)
