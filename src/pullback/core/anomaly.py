@@ -40,7 +40,7 @@ class set_detect_anomaly(detect_anomaly):  # noqa: N801
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         super().__init__(check_nan)
         self.on = mode
-        self._before = modes.current()
+        self._before = [modes.current()]
         modes.enter(self.mode())
 
     def mode(self) -> Any:
@@ -51,7 +51,7 @@ class set_detect_anomaly(detect_anomaly):  # noqa: N801
         modes.enter(self.mode())
 
     def __exit__(self, *exception: object) -> None:
-        modes.enter(self._before)
+        modes.enter(self._before[0])
 
 
 def checker(settings: modes.Settings) -> Callable[[Node, Any], None] | None:

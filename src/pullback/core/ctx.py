@@ -141,7 +141,8 @@ class Ctx(Node):
 
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
-        return self.saved if isinstance(self.saved, tuple) else self._entries()
+        """Handles of the saved values, one each."""
+        return tuple([SavedHandle(entry) for entry in (self.saved if isinstance(self.saved, tuple) else self._entries())])
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
@@ -171,7 +172,8 @@ class Ctx(Node):
     # ------------------------------------------------------------------------------------------ as a mode, in forward
     @property
     def settings(self) -> Any:
-        return self.outer.settings
+        """Those of the mode around, and this ctx: a plain mode entered inside forward still belongs to it."""
+        return self.outer.settings.replace(function=self)
 
     def leaves(self, tensor: Tensor, how: str) -> None:
         """A value left the graph inside forward: allowed, and noted."""
@@ -179,20 +181,32 @@ class Ctx(Node):
             self._opaque = self._opaque or []
             if how not in self._opaque:
                 self._opaque.append(how)
+            if not how.startswith((".data", "detach")):
+                self.reads(tensor)
         if not self.outer.recording:  # an enclosing forward wants to know; an enclosing recorded backward need not
             self.outer.leaves(tensor, how)
 
     def wrote(self, tensor: Tensor) -> None:
         """A Tensor was written in place inside forward."""
         self._marked().written.append(tensor)
+        self.outer.wrote(tensor)
+
+    def created(self, node: Node) -> None:
+        """Nothing is recorded while a forward is the mode."""
 
     def reads(self, tensor: Tensor) -> None:
-        """An operator inside forward read a Tensor that requires gradients: is it an argument?"""
+        """An operator inside forward read a Tensor that requires gradients: is it an argument, or made here?"""
         for value in self._inputs:
             if value is tensor:
                 return
-        if not any(tensor is inner for value in self._inputs for inner in tensors_in(value)):
+        if tensor._born() < self.number and not any(tensor is t for value in self._inputs for t in tensors_in(value)):
             warn_captured(self, tensor)
+
+    # ------------------------------------------------------------------------------------------ as a node
+    def _saved_entries(self) -> Any:
+        saved = () if self.saved is CLEARED else super()._saved_entries()
+        kept = self._kept or {}
+        return [*saved, *[entry for _, entries in kept.values() for entry in entries]]
 
     def _argument_names(self) -> list[str]:
         return rules.parameter_names(self.operator.forward, 0 if self.operator.separate else 1)
@@ -200,6 +214,16 @@ class Ctx(Node):
     @property
     def _forward_cls(self) -> Any:
         return self.operator
+
+
+class SavedHandle:
+    """What `_raw_saved_tensors` shows of a saved value."""
+
+    def __init__(self, entry: Any) -> None:
+        self.entry = entry
+
+    def __repr__(self) -> str:
+        return f"<SavedTensor object at {hex(id(self))}>"
 
 
 class Cleared:

@@ -194,6 +194,10 @@ def _run(outputs: Any, seeds: Any, targets: Any, retain_graph: bool | None, crea
     retain = create_graph if retain_graph is None else retain_graph
     task = Pass(create_graph, retain, targets)
     task.connect = _connect
+    if not create_graph:
+        for value in (*outputs, *seeds):
+            if isinstance(value, Tensor):
+                modes.current().leaves(value, "grad() or backward() without create_graph=True")
     settings = modes.current().settings
     if settings.detect_anomaly:
         from pullback.core.anomaly import checker
@@ -208,18 +212,24 @@ def _run(outputs: Any, seeds: Any, targets: Any, retain_graph: bool | None, crea
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     if isinstance(value, (Tensor, GradientEdge)):
         return (value,)
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise lesson(
-            TypeError,
-            f"expected a Tensor or a sequence of Tensors, but got {type(value).__name__}",
-            instead="pullback.tensor(value, requires_grad=True) makes a Tensor.",
-        )
+    if isinstance(value, (str, bytes)) or arrays.is_array(value) or not isinstance(value, Iterable):
+        raise _not_a_tensor(value)
     return tuple(value)
+
+
+def _not_a_tensor(value: Any) -> TypeError:
+    return lesson(
+        TypeError,
+        f"expected a Tensor or a sequence of Tensors, but got {type(value).__name__}",
+        instead="pullback.tensor(value, requires_grad=True) makes a Tensor.",
+    )
 
 
 def _edge_of_output(output: Any, position: int) -> Any:
     if isinstance(output, GradientEdge):
         return output.node, output.output_nr
+    if not isinstance(output, Tensor):
+        raise _not_a_tensor(output)
     edge = output._resolved()
     if edge is None:
         raise lesson(
@@ -280,16 +290,21 @@ def _seeds(outputs: Any, given: Any) -> list[Any]:
     """The first cotangents: given ones, checked; ones for single real elements."""
     if given is None:
         seeds: Sequence[Any] = [None] * len(outputs)
-    elif isinstance(given, Tensor) or not isinstance(given, Iterable):
+    elif isinstance(given, Tensor) or arrays.is_array(given) or not isinstance(given, Iterable):
         seeds = [given]
     else:
         seeds = list(given)
+    if len(outputs) == 1 and seeds and all(isinstance(seed, (int, float, complex)) for seed in seeds):
+        raise _not_a_seed(given)  # a list of numbers for one output
     if len(seeds) != len(outputs):
         raise lesson(
             GraphError,
             f"got {len(outputs)} tensors and {len(seeds)} gradients",
             instead="one gradient (or None) per output.",
         )
+    for output in outputs:
+        if not isinstance(output, (Tensor, GradientEdge)):
+            raise _not_a_tensor(output)
     return [_seed(output, seed, k) for k, (output, seed) in enumerate(zip(outputs, seeds, strict=True))]
 
 
@@ -313,11 +328,7 @@ def _seed(output: Any, seed: Any, position: int) -> Any:
         xp = arrays.namespace(output._array) if isinstance(output, Tensor) else arrays.np
         return wrap(kind, xp.ones(shape, dtype=arrays.from_numpy_dtype(dtype, xp)))
     if not isinstance(seed, Tensor):
-        raise lesson(
-            TypeError,
-            f"gradients can be either Tensors or None, but got {type(seed).__name__}",
-            instead="pullback.asarray(weights).",
-        )
+        raise _not_a_seed(seed)
     if tuple(seed._array.shape) != tuple(shape):
         raise lesson(
             GraphError,
@@ -336,6 +347,14 @@ def _seed(output: Any, seed: Any, position: int) -> Any:
         xp = arrays.namespace(seed._array)
         return Recorded.xp.astype(seed, dtype) if seed.requires_grad else wrap(kind, arrays.cast(seed._array, dtype, xp))
     return seed
+
+
+def _not_a_seed(value: Any) -> TypeError:
+    return lesson(
+        TypeError,
+        f"gradients can be either Tensors or None, but got {type(value).__name__}",
+        instead="pullback.asarray(weights), with one weight per element of the output.",
+    )
 
 
 def _connect(found: Any, targets: Any, create_graph: bool) -> Any:

@@ -105,7 +105,8 @@ def run(roots: Sequence[tuple[Edge, Any]], task: Pass) -> Pass:
 
 def _run_in_mode(roots: Sequence[tuple[Edge, Any]], task: Pass) -> Pass:
     token = _current.set(task)
-    mode = modes.enter(modes.plain(task.record, modes.current().settings))
+    settings = modes.current().settings
+    mode = modes.enter(modes.plain(task.record, settings.replace(function=None) if settings.function else settings))
     try:
         _walk(roots, task)
         for callback in task.final:
@@ -214,7 +215,7 @@ def _walk_graph(table: dict[Node, list[Any]], task: Pass) -> None:
                 grads = node.pull(cotangents, task)
             else:
                 grads = _pull_with_care(node, cotangents, task, running)
-            if not retain and node.saved is not None:
+            if not retain and node.saved is not None and (running is None or node in running):
                 node.saved = FREED
             if grads is not None:
                 for edge, cotangent in zip(node.edges, grads):  # noqa: B905 - lengths were checked by the node

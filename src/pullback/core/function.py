@@ -201,7 +201,7 @@ def _look_at_arguments(cls: Any, ctx: Any, args: tuple[Any, ...], mode: Any) -> 
             edges.append(edge)
             needs.append(edge is not None)
         else:
-            if value.__class__ in CONTAINERS:
+            if isinstance(value, CONTAINERS):
                 _refuse_hidden_tensors(cls, value, len(edges), mode.recording)
             edges.append(NOT_A_TENSOR)
             needs.append(False)
@@ -238,6 +238,13 @@ def _bind(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any,
                 break
     if kwargs:
         name = next(iter(kwargs))
+        missing = next((n for n in positional[len(values) :] if n not in kwargs), None)
+        if name in positional[len(values) :] and missing is not None:
+            raise lesson(
+                TypeError,
+                f"{cls.__name__}.forward() is missing the argument {missing!r}",
+                instead=f"one value for each of {', '.join(positional)}.",
+            )
         again = "multiple values for" if name in positional else "an unexpected keyword"
         raise lesson(
             TypeError,
@@ -272,13 +279,15 @@ def once_differentiable(function: Any) -> Any:
 
     @functools.wraps(function)
     def backward(ctx: Any, *grads: Any) -> Any:
+        watcher = modes.current().settings.watcher
+        if watcher is not None:
+            watcher.once = True
         token = modes.enter(modes.OFF)
         try:
             return function(ctx, *grads)
         finally:
             modes.leave(token)
 
-    backward.once_differentiable = True  # type: ignore[attr-defined]
     return backward
 
 

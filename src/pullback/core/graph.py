@@ -76,9 +76,14 @@ class Node:
 
     def adopt_buffer(self, position: int, buffer: Any) -> None:
         """Told when output `position` gets a write log: whoever saved that output must know it."""
-        for entry in getattr(self.saved, "entries", self.saved) or ():
+        for entry in self._saved_entries():
             if getattr(entry, "position", None) == position and entry._buffer is None:
                 entry._buffer = buffer
+
+    def _saved_entries(self) -> Iterable[Any]:
+        """Everything that is kept for backward, as it is kept."""
+        saved = self.saved
+        return () if saved is None or saved is FREED else getattr(saved, "entries", saved)
 
     def name(self) -> str:
         """The name that pictures and messages show, for example ``'MulBackward0'``."""

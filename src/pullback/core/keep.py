@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 from typing import Any
 
@@ -9,12 +10,12 @@ import numpy as np
 
 from pullback.core import arrays, modes
 from pullback.core.errors import lesson
-from pullback.core.recompute import Rerun, rebuild, tensors_in
+from pullback.core.recompute import Rerun, parts, rebuild, tensors_in
 from pullback.core.saved import Saved, is_intermediate, pack
 from pullback.core.tensor import Tensor
 
 _new = object.__new__
-CONTAINERS = frozenset({list, tuple, dict, set})
+CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 
 
 def keep(ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
@@ -64,7 +65,7 @@ def _keep_attributes(ctx: Any, args: Any, outputs: Any) -> bool:
     intermediate = False
     kept = {}
     for name, value in ctx.__dict__.items():
-        tensors = [value] if isinstance(value, Tensor) else tensors_in(value) if value.__class__ in CONTAINERS else ()
+        tensors = () if is_among(value, args) and not isinstance(value, Tensor) else tensors_in(value)
         if tensors:
             entries = [pack(tensor, args, ctx.edges, outputs) for tensor in tensors]
             kept[name] = (value if not isinstance(value, Tensor) else _SINGLE, entries)
@@ -104,14 +105,16 @@ def _run_again(ctx: Any, args: list[Any]) -> Any:
 def opaque(ctx: Any, args: tuple[Any, ...], cuts: list[str]) -> Any:
     """``(attribute, how)`` when a value left the graph in forward and ctx holds a bare number that may have come of it."""
     for name, value in ctx.__dict__.items():
-        if _has_bare_numbers(value, args):
+        if has_bare_numbers(value, args):
             return name, ", ".join(cuts)
     return None
 
 
-def _has_bare_numbers(value: Any, args: Any) -> bool:
+def has_bare_numbers(value: Any, args: Any) -> bool:
+    """True for floating-point numbers and bare arrays of them, also in containers, that are none of `args`."""
     if isinstance(value, Tensor) or is_among(value, args):
         return False
-    if value.__class__ in CONTAINERS:
-        return any(_has_bare_numbers(item, args) for item in (value.values() if isinstance(value, dict) else value))
+    contents = parts(value)
+    if contents is not None:
+        return any(has_bare_numbers(item, args) for item in contents)
     return isinstance(value, (float, complex)) or (arrays.is_array(value) and arrays.is_inexact(value.dtype))

@@ -16,6 +16,8 @@ import warnings
 from contextvars import ContextVar
 from typing import Any
 
+from pullback.core.errors import lesson
+
 
 class Mode:
     """A plain mode: recording or not."""
@@ -29,8 +31,12 @@ class Mode:
 
     def leaves(self, tensor: Any, how: str) -> None:
         """Told whenever the value of a Tensor leaves the graph; whoever watches a rule wants to know."""
-        if self.settings.watcher is not None and tensor.requires_grad:
-            self.settings.watcher.leaves(tensor, how)
+        settings = self.settings
+        if settings is not PLAIN and tensor.requires_grad:
+            if settings.watcher is not None:
+                settings.watcher.leaves(tensor, how)
+            if settings.function is not None:
+                settings.function.leaves(tensor, how)
 
     def created(self, node: Any) -> None:
         """Told of every new node by operators that are recorded in a mode other than `ON`."""
@@ -39,30 +45,50 @@ class Mode:
 
     def wrote(self, tensor: Any) -> None:
         """Told whenever a Tensor is written in place."""
+        if self.settings.function is not None:
+            self.settings.function.wrote(tensor)
 
     def reads(self, tensor: Any) -> None:
         """Told, when it is neither `ON` nor `OFF` and not recording, that an operator reads a differentiable Tensor."""
         if self.settings.watcher is not None:
             self.settings.watcher.leaves(tensor, "no_grad()")
+        if self.settings.function is not None:
+            self.settings.function.reads(tensor)
 
 
 class Settings:
-    """What may accompany a mode.  Immutable; ``PLAIN`` is the usual one."""
+    """What may accompany a mode.  Immutable; ``PLAIN`` is the usual one.
 
-    __slots__ = ("check_nan", "detect_anomaly", "inference", "watcher")
+    Attributes
+    ----------
+    detect_anomaly, check_nan, inference
+        What the context managers of these names switch.
+    watcher
+        Hears of values that leave the graph while a backward is recorded.
+    function
+        The ctx of the Function whose forward runs, where a plain mode was entered inside it.
+    """
+
+    __slots__ = ("check_nan", "detect_anomaly", "function", "inference", "watcher")
 
     def __init__(
-        self, detect_anomaly: bool = False, check_nan: bool = True, inference: bool = False, watcher: Any = None
+        self,
+        detect_anomaly: bool = False,
+        check_nan: bool = True,
+        inference: bool = False,
+        watcher: Any = None,
+        function: Any = None,
     ) -> None:
         self.detect_anomaly = detect_anomaly
         self.check_nan = check_nan
         self.inference = inference
         self.watcher = watcher
+        self.function = function
 
     def replace(self, **changes: Any) -> Settings:
         """A copy with some fields changed; `PLAIN` itself when nothing is left."""
         fields = {name: getattr(self, name) for name in self.__slots__} | changes
-        if not (fields["detect_anomaly"] or fields["inference"] or fields["watcher"] is not None):
+        if not any(fields[name] for name in ("detect_anomaly", "inference", "watcher", "function")):
             return PLAIN
         return Settings(**fields)
 
@@ -121,17 +147,18 @@ class _Switch:
         return self
 
     def __init__(self, function: Any = None) -> None:
-        self._tokens: list[Any] = []
+        self._before: list[Any] = []
 
     def mode(self) -> Any:
         """The mode to enter."""
         raise NotImplementedError
 
     def __enter__(self) -> None:
-        self._tokens.append(enter(self.mode()))
+        self._before.append(current())
+        enter(self.mode())
 
     def __exit__(self, *exception: object) -> None:
-        leave(self._tokens.pop())
+        enter(self._before.pop())
 
     def _again(self) -> _Switch:
         """A fresh switch of the same kind, so that one decorator serves many threads."""
@@ -147,6 +174,20 @@ class _Switch:
             )
         if inspect.isgeneratorfunction(function):
             return self._wrap_generator(function)
+        if inspect.isasyncgenfunction(function):
+            raise lesson(
+                TypeError,
+                f"{type(self).__name__} cannot decorate the asynchronous generator {function.__name__}",
+                instead=f"`with {type(self).__name__}():` inside it, around the lines that it is meant for.",
+            )
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def switched_coroutine(*args: Any, **kwargs: Any) -> Any:
+                with self._again():
+                    return await function(*args, **kwargs)
+
+            return switched_coroutine
 
         @functools.wraps(function)
         def switched(*args: Any, **kwargs: Any) -> Any:
@@ -209,10 +250,8 @@ class set_grad_enabled(_Switch):  # noqa: N801
         return object.__new__(cls)
 
     def __init__(self, mode: bool) -> None:
-        super().__init__()
         self.enabled = bool(mode)
-        self._before = current()
-        self._tokens = []
+        self._before = [current()]
         enter(self.mode())
 
     def mode(self) -> Any:
@@ -222,13 +261,13 @@ class set_grad_enabled(_Switch):  # noqa: N801
         enter(self.mode())
 
     def __exit__(self, *exception: object) -> None:
-        enter(self._before)
+        enter(self._before[0])
 
     def _again(self) -> _Switch:
         return enable_grad() if self.enabled else no_grad()
 
     def __call__(self, function: Any) -> Any:
-        enter(self._before)
+        enter(self._before[0])
         return super().__call__(function)
 
 

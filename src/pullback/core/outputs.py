@@ -9,9 +9,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from pullback.core import arrays, views
+from pullback.core import arrays, modes, views
 from pullback.core.errors import InplaceError, RuleError, lesson
-from pullback.core.graph import Node
 from pullback.core.recompute import tensors_in
 from pullback.core.tensor import Leaf, Tensor, wrap
 from pullback.core.views import View
@@ -41,14 +40,16 @@ def _plain(ctx: Any, args: tuple[Any, ...], output: Tensor) -> Tensor:
 def attach(ctx: Any, args: tuple[Any, ...], result: Any) -> tuple[Any, tuple[Any, ...]]:
     """Make `ctx` the node of the outputs; returns what apply returns, and the outputs as a tuple."""
     single = not isinstance(result, tuple)
-    if single and isinstance(result, (list, dict, set)) and tensors_in(result):
-        raise lesson(
-            RuleError,
-            f"{ctx.operator.__name__}.forward returned a {type(result).__name__} of Tensors",
-            why="only a Tensor or a tuple is connected to the graph; the Tensors in it would silently lose their gradients.",
-            instead="return a tuple, return a, b; and let a small function around apply() build the container.",
-        )
     raw = (result,) if single else tuple(result)
+    for output in raw:
+        if not isinstance(output, Tensor) and any(arrays.is_inexact(t.dtype) for t in tensors_in(output)):
+            raise lesson(
+                RuleError,
+                f"{ctx.operator.__name__}.forward returned a {type(output).__name__} of Tensors",
+                why="only a Tensor or a flat tuple of them is connected to the graph; the Tensors in a container would "
+                "silently lose their gradients.",
+                instead="return a tuple, return a, b; and let a small function around apply() build the container.",
+            )
     marks = ctx._marks
     dirty = marks.dirty if marks is not None else ()
     _check_dirty(ctx, args, raw, dirty)
@@ -72,6 +73,8 @@ def _without_history(ctx: Any, args: Any, output: Tensor, dirty: Any) -> Tensor:
     if any(value is output for value in args) and not any(output is d for d in dirty):
         return _alias(output, None, _view_name(ctx, 0))
     if output._edge is not None and output.requires_grad and output._view is None:
+        if output._born() < ctx.number:
+            return wrap(type(output), output._array, output._shared_buffer())
         output._edge = None
     return output
 
@@ -80,12 +83,13 @@ def _with_history(ctx: Any, args: Any, output: Tensor, position: int, dirty: Any
     edge = (ctx, position)
     if any(output is d for d in dirty):
         output._shared_buffer().touch()
+        modes.current().wrote(output)
         views.rebase(output, edge)
         return output
     if any(value is output for value in args):
         return _alias(output, edge, _view_name(ctx, position))
-    if output._edge.__class__ is tuple and output._edge[0].number < ctx.number:
-        # a Tensor from outside that has a history of its own keeps it; the result is an alias
+    if output._edge is not None and output._view is None and output._born() < ctx.number:
+        # a differentiable Tensor from outside keeps its own place; the result is an alias of it
         return _alias(output, edge, _view_name(ctx, position))
     if output._view is not None:
         base = output._view.base
@@ -167,8 +171,3 @@ def _check_undeclared(ctx: Any, args: Any, raw: tuple[Any, ...], dirty: tuple[An
                     why="whoever uses that Tensor later would see the new values with the old gradient.",
                     instead="ctx.mark_dirty(x) and return x; or write into x.clone().",
                 )
-
-
-def is_node(value: Any) -> bool:
-    """True for nodes of the graph."""
-    return isinstance(value, Node)

@@ -16,7 +16,9 @@ from pullback.core import arrays, modes, rules, views
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
 from pullback.core.masked import Masked, unmask
 from pullback.core.recorded import Recorded
-from pullback.core.recompute import Recomputed, Rerun
+from pullback.core.keep import has_bare_numbers
+from pullback.core.recompute import Recomputed, Rerun, Watcher
+from pullback.core.refusal import refused
 from pullback.core.saved import Saved, SavedOutput, SavedPlain, freed, pack, unpack
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.versions import Buffer
@@ -73,7 +75,9 @@ class PrimitiveNode(Node):
         edges = self.edges
         if task.record or cotangents[0].__class__ is not ndarray or len(cotangents) != 1 or len(edges) != 1:
             return self._pull_generally(cotangents, task)
-        grad = self.operator.backward(self, cotangents[0])
+        cotangent = cotangents[0].view()  # a rule that wrote into its cotangent would change those of others
+        cotangent.setflags(write=False)
+        grad = self.operator.backward(self, cotangent)
         if grad.__class__ is ndarray and edges[0]:
             producer, number = edges[0]
             shape, dtype = producer.specs[number]
@@ -93,12 +97,34 @@ class PrimitiveNode(Node):
         if missing:
             return [None] * len(self.edges)
         xp = Recorded.xp if task.record else self.xp
-        plain = [unmask(c) if c is not None else self._zero(position, xp) for position, c in enumerate(cotangents)]
-        ctx = self._recorded() if task.record else self
+        plain = [
+            _lent(unmask(c)) if c is not None else self._zero(position, xp) for position, c in enumerate(cotangents)
+        ]
+        if task.record:
+            return self._pull_recorded(plain, masked, task)
+        ctx = self
         if len(self.edges) > 1 and task.running is not None:
-            ctx = ctx if ctx is not self else self._shadow()
+            ctx = self._shadow()
             ctx.needs_input_grad = tuple([task.wants(edge) for edge in self.edges])
         return self._project(ctx, rules.as_sequence(self, self.operator.backward(ctx, *plain)), masked, xp)
+
+    def _pull_recorded(self, cotangents: list[Any], masked: Masked | None, task: Any) -> Any:
+        """The same rule on Tensors; a delayed error where a value left the graph on the way."""
+        ctx, reason = self._recorded()
+        ctx.needs_input_grad = tuple([task.wants(edge) for edge in self.edges])
+        watcher = Watcher()
+        token = modes.enter(modes.plain(True, _current().settings.replace(watcher=watcher)))
+        try:
+            grads = rules.as_sequence(self, self.operator.backward(ctx, *cotangents))
+            grads = self._project(ctx, grads, masked, Recorded.xp)
+        finally:
+            modes.leave(token)
+        if watcher.cuts or reason:
+            edges = [*self.edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]]
+            why = reason or f"its backward took a value out of the graph by {', '.join(watcher.cuts)}."
+            what = f"the second derivative of {self.operator.__name__} is refused"
+            grads = [g if g is None else refused(unmask(g), edges, what, f"{why} It would be silently wrong.") for g in grads]
+        return grads
 
     def _project(self, ctx: Any, grads: list[Any], masked: Masked | None, xp: Any) -> list[Any]:
         """Every cotangent into the space of its argument."""
@@ -108,6 +134,8 @@ class PrimitiveNode(Node):
             if not edge or grad is None:
                 grads[position] = None
                 continue
+            if not (grad.__class__ is ndarray or isinstance(grad, (Tensor, Masked)) or arrays.is_array(grad)):
+                raise rules.not_a_gradient(self, position, grad)
             if mask_rule is not None:
                 grad = mask_rule(ctx, grad, masked, position, xp)
             producer, number = edge
@@ -130,15 +158,14 @@ class PrimitiveNode(Node):
             shadow.__dict__.update(self.__dict__)
         return shadow
 
-    def _recorded(self) -> Any:
-        """This ctx with its saved values as Tensors in the graph and the differentiable namespace."""
+    def _recorded(self) -> tuple[Any, str]:
+        """This ctx with its saved values as Tensors in the graph and the differentiable namespace; and why not, if not."""
         shadow = self._shadow()
         shadow.xp = Recorded.xp
         entries = self._entries()
         shadow.saved = tuple([_connected(entry, self) for entry in entries])
-        if self.saved.__class__ is Saved:
-            self._recompute(shadow, entries)
-        return shadow
+        reason = self._recompute(shadow, entries) if self.saved.__class__ is Saved else ""
+        return shadow, reason
 
     def _entries(self) -> tuple[Any, ...]:
         saved = self.saved
@@ -146,8 +173,11 @@ class PrimitiveNode(Node):
             raise freed(self)
         return saved.entries if saved.__class__ is Saved else saved or ()
 
-    def _recompute(self, shadow: Any, entries: tuple[Any, ...]) -> None:
-        """Put recorded intermediates in the place of bare ones."""
+    def _saved_entries(self) -> Any:
+        return () if self.saved is FREED else self._entries()
+
+    def _recompute(self, shadow: Any, entries: tuple[Any, ...]) -> str:
+        """Put recorded intermediates in the place of bare ones.  The reason where that is not possible."""
         second = Recomputed(self, self.saved.rerun)
         values = list(shadow.saved)
         for k, entry in enumerate(entries):
@@ -156,9 +186,14 @@ class PrimitiveNode(Node):
                 values[k] = second.vouch(wrap(self.kind, entry.array), new, f"value {k} for backward")
         shadow.saved = tuple(values)
         for name, value in self.__dict__.items():
-            if _could_vary(value) and not any(value is entry for entry in entries):
+            if any(value is getattr(entry, "array", None) for entry in entries):
+                continue
+            if _could_vary(value):
                 new = getattr(second.ctx, name, None)
                 shadow.__dict__[name] = second.vouch(wrap(self.kind, value), new, f"the array ctx.{name}")
+            elif has_bare_numbers(value, ()) and (second.trouble or second.watcher.cuts):
+                return f"ctx.{name} holds numbers that may depend on the inputs ({second.trouble or second.watcher.cuts[0]})."
+        return ""
 
     def name(self) -> str:
         return type(self).__name__
@@ -293,7 +328,7 @@ class Primitive:
         result = cls.forward(ctx, *bare_args, **options)
         if kind is None:
             return result
-        if result.__class__ is not ndarray or cls.view:
+        if result.__class__ is not ndarray or cls.view or result.base is not None or result is first:
             return _finish(cls, ctx, kind, args, edges, result, options, differentiable and mode.recording)
         output = _new(kind)
         output._array = result
@@ -323,7 +358,7 @@ def _apply_to_one(cls: Any, x: Tensor) -> Any:
     result = cls.forward(ctx, array)
     kind = x.__class__
     recorded = edge is not None and mode.recording
-    if result.__class__ is not ndarray or cls.view:
+    if result.__class__ is not ndarray or cls.view or result.base is not None or result is array:
         return _finish(cls, ctx, kind, (x,), (edge,), result, {}, recorded)
     output = _new(kind)
     output._array = result
@@ -366,12 +401,34 @@ def _finish(
 ) -> Any:
     """Results that are several, no NumPy array, or views."""
     single = result.__class__ is not tuple
-    outputs = tuple([_wrap(kind, r, ctx.xp) for r in ((result,) if single else result)])
+    results = (result,) if single else result
+    if not cls.view:
+        results = tuple([_own(r, args) for r in results])
+        _replace_saved(ctx, (result,) if single else result, results)
+    outputs = tuple([_wrap(kind, r, ctx.xp) for r in results])
     if recorded:
         _record(ctx, kind, args, edges, outputs, options)
     if cls.view:
         _note_view(cls, args[0], outputs, options, single)
     return outputs[0] if single else outputs
+
+
+def _own(result: Any, args: Any) -> Any:
+    """A result that does not share memory with an argument: only a declared view may."""
+    if isinstance(result, ndarray):
+        for value in args:
+            array = value._array if isinstance(value, Tensor) else value
+            if isinstance(array, ndarray) and arrays.shares_memory(result, array):
+                return result.copy()
+    return result
+
+
+def _replace_saved(ctx: Any, before: Any, after: Any) -> None:
+    """Where results were copied, or became arrays, saved results are the new ones."""
+    if ctx.to_save is not None:
+        for old, new in zip(before, after, strict=True):
+            if old is not new:
+                ctx.to_save = tuple([new if value is old else value for value in ctx.to_save])
 
 
 def _wider(kind: Any, other: Any) -> Any:
@@ -430,7 +487,7 @@ def _keep(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> None:
     ctx.saved = entries
     if _current() is not _ON:
         _current().created(ctx)
-    if intermediate or (ctx.__dict__ and _loose_arrays(ctx, args)):
+    if intermediate or (ctx.__dict__ and _holds_results(ctx, args, options)):
         ctx.saved = Saved(entries or (), Rerun(args, edges, partial(_run_again, ctx, options)))
 
 
@@ -461,10 +518,19 @@ def _could_vary(value: Any) -> bool:
     return hasattr(value, "dtype") and hasattr(value, "shape") and arrays.is_inexact(value.dtype)
 
 
-def _loose_arrays(ctx: Any, args: Any) -> list[str]:
-    """Attributes of ctx that hold arrays which are no arguments."""
-    known = {id(a._array) if isinstance(a, Tensor) else id(a) for a in args}
-    return [name for name, value in ctx.__dict__.items() if id(value) not in known and _could_vary(value)]
+def _lent(cotangent: Any) -> Any:
+    """A cotangent as a rule gets it: a rule that wrote into its cotangent would change those of others."""
+    if cotangent.__class__ is ndarray:
+        cotangent = cotangent.view()
+        cotangent.setflags(write=False)
+    return cotangent
+
+
+def _holds_results(ctx: Any, args: Any, options: Any) -> bool:
+    """True when an attribute of ctx holds numbers that are no arguments: forward may have computed them from the inputs."""
+    known = [a._array if isinstance(a, Tensor) else a for a in args]
+    known.extend(options.values())
+    return any(has_bare_numbers(value, known) for value in ctx.__dict__.values())
 
 
 def _note_view(cls: Any, source: Any, outputs: Any, options: Any, single: bool) -> None:

@@ -152,7 +152,7 @@ class FunctionNode(Ctx):
     def _reason_to_refuse(self, watcher: Watcher) -> Any:
         """Why the gradients just computed must not be differentiated again, if they must not."""
         name = self.operator.__name__
-        if getattr(self.operator.backward, "once_differentiable", False):
+        if watcher.once:
             return (
                 f"trying to differentiate twice a function that was marked with @once_differentiable: {name}",
                 "its backward is not recorded, so the second derivative would be a wrong number.",

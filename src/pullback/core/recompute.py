@@ -8,6 +8,10 @@ out different, or something left the graph on the way), using it plants a delaye
 
 from __future__ import annotations
 
+import collections
+import copy
+import dataclasses
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -24,6 +28,7 @@ class Watcher:
 
     def __init__(self) -> None:
         self.cuts: list[str] = []
+        self.once = False  # the rule is marked @once_differentiable
 
     def leaves(self, tensor: Tensor, how: str) -> None:
         """Note a cut."""
@@ -109,25 +114,43 @@ def _same(a: Any, b: Any) -> bool:
     return a.shape == b.shape and a.dtype == b.dtype and arrays.np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
 
 
+def parts(value: Any) -> Any:
+    """The contents of a container, ``None`` for anything else.  Records (dataclasses) count; other objects do not."""
+    if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
+        return value
+    if isinstance(value, dict):
+        return value.values()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) or isinstance(value, types.SimpleNamespace):
+        return vars(value).values()
+    return None
+
+
 def tensors_in(value: Any) -> list[Tensor]:
-    """The Tensors in a value: itself, or the contents of lists, tuples, sets and dicts, at any depth."""
+    """The Tensors in a value: itself, or the contents of containers, at any depth."""
     if isinstance(value, Tensor):
         return [value]
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [t for item in value for t in tensors_in(item)]
-    if isinstance(value, dict):
-        return [t for item in value.values() for t in tensors_in(item)]
-    return []
+    contents = parts(value)
+    return [] if contents is None else [t for item in contents for t in tensors_in(item)]
 
 
 def rebuild(value: Any, tensors: Any) -> Any:
     """`value` with its Tensors replaced, in the order of `tensors_in`, by those of an iterator."""
     if isinstance(value, Tensor):
         return next(tensors)
-    if isinstance(value, dict):
-        return {key: rebuild(item, tensors) for key, item in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*[rebuild(item, tensors) for item in value])
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return type(value)([rebuild(item, tensors) for item in value])
-    return value
+    contents = parts(value)
+    if contents is None:
+        return value
+    fresh = [rebuild(item, tensors) for item in contents]
+    if isinstance(value, tuple):
+        return type(value)(*fresh) if hasattr(value, "_fields") else type(value)(fresh)
+    if isinstance(value, (list, set, frozenset)):
+        return type(value)(fresh)
+    twin = copy.copy(value)
+    if isinstance(value, collections.deque):
+        twin.clear()
+        twin.extend(fresh)
+    elif isinstance(value, dict):
+        twin.update(zip(value, fresh, strict=True))
+    else:
+        vars(twin).update(zip(vars(value), fresh, strict=True))
+    return twin

@@ -46,7 +46,7 @@ def located(error: RuleError, node: Any) -> RuleError:
 
 def as_sequence(node: Any, grads: Any) -> list[Any]:
     """What backward returned as a list with one entry per argument; extra trailing ``None`` dropped."""
-    found = list(grads) if grads.__class__ is tuple else [grads]
+    found = list(grads) if isinstance(grads, tuple) else [grads]
     expected = len(node.edges)
     while len(found) > expected and found[-1] is None:
         found.pop()

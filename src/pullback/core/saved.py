@@ -24,7 +24,7 @@ def freed(node: Node) -> FreedGraphError:
     return lesson(
         FreedGraphError,
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
-        f"freed): the values that {node.name()} saved are gone.",
+        f"freed): the values that {node.name()} saved are gone. Specify retain_graph=True in the earlier pass to keep them.",
         why="saved values are released as soon as a backward pass has used them, to keep memory low.",
         instead="pass retain_graph=True to the earlier backward() or grad(), or compute the outputs again. "
         + recorded_at(node)

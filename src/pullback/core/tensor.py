@@ -18,7 +18,7 @@ import numpy as np
 
 from pullback.core import arrays, modes
 from pullback.core.errors import GraphError, InplaceError, lesson
-from pullback.core.graph import LEAF_NUMBER, Node
+from pullback.core.graph import LEAF_NUMBER, Node, next_number
 from pullback.core.hooks import Hooks, RemovableHandle, register
 from pullback.core.masked import unmask
 from pullback.core.recorded import Recorded
@@ -31,11 +31,12 @@ _new = object.__new__
 class Leaf:
     """The place of a Tensor that the user made and that requires gradients."""
 
-    __slots__ = ("hooks", "node")
+    __slots__ = ("hooks", "node", "number")
 
     def __init__(self) -> None:
         self.node: Any = None
         self.hooks: Hooks | None = None
+        self.number = next_number()  # tells a Tensor made inside a forward from one captured by it
 
     def resolve(self, tensor: Tensor) -> tuple[Node, int]:
         """The edge to the leaf's `AccumulateGrad`, which lives as long as a graph needs it."""
@@ -246,6 +247,16 @@ class Tensor:
         edge = self._edge
         return edge if edge is None or edge.__class__ is tuple else edge.resolve(self)
 
+    def _born(self) -> int:
+        """The creation number at which this Tensor came to require gradients."""
+        edge = self._edge
+        if edge.__class__ is Leaf:
+            return edge.number
+        edge = self._resolved()
+        if edge is None:
+            return 0
+        return edge[0].number if edge[0].number >= 0 else edge[0].variable._edge.number
+
     @property
     def _view(self) -> Any:
         """The `View` of a view, ``None`` for anything else."""
@@ -287,6 +298,7 @@ class Tensor:
 
     @data.setter
     def data(self, value: Tensor) -> None:
+        self._shared_buffer().touch()
         self._array = value._array
 
     def _alias(self) -> Tensor:
@@ -303,6 +315,8 @@ class Tensor:
                 instead="use y = x.detach().",
             )
         modes.current().leaves(self, "detach_()")
+        if self._edge.__class__ is tuple:
+            self._shared_buffer().touch()  # whoever saved this Tensor relied on its place in the graph
         self._edge = None
         return self
 
@@ -545,13 +559,18 @@ class Tensor:
                 why="a copy of a computed Tensor would have no graph, or two.",
                 instead="x.detach().clone() for the values.",
             )
+        modes.current().leaves(self, "deepcopy")
         result = _rebuild(type(self), arrays.copy(self._array, arrays.namespace(self._array)), self.requires_grad)
         memo[id(self)] = result
         if self._grad is not None:
             result._grad = self._grad.__deepcopy__(memo)
         return result
 
+    def __copy__(self) -> Tensor:
+        return wrap(type(self), self._array, self._shared_buffer(), self._edge)
+
     def __reduce__(self) -> Any:
+        modes.current().leaves(self, "pickle")
         return _rebuild, (type(self), np.asarray(self._array), self.requires_grad)
 
 

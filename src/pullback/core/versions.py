@@ -31,17 +31,20 @@ class Buffer:
         How often the *graph* of the base changed; views compare it to know that their own place is out of date.
     borrowed
         The memory belongs to somebody else (a cotangent handed to a rule): copy before writing.
+    viewed
+        There are views of the base.
     locked
         The memory was recorded: ``numpy()`` hands it out read-only.
     """
 
-    __slots__ = ("_cell", "_cells", "_wide", "borrowed", "history", "locked", "version")
+    __slots__ = ("_cell", "_cells", "_wide", "borrowed", "history", "locked", "version", "viewed")
 
     def __init__(self, borrowed: bool = False, locked: bool = False) -> None:
         self.version = 0
         self.history = 0
         self.borrowed = borrowed
         self.locked = locked
+        self.viewed = False
         self._cell = 0
         self._cells: dict[int, dict[Any, tuple[int, Any]]] = {}
         self._wide: dict[Any, tuple[int, Any]] = {}

@@ -46,7 +46,9 @@ class View:
         self.steps = steps
         self.edge = edge
         self.forbidden = forbidden
-        self.seen = base._shared_buffer().history
+        buffer = base._shared_buffer()
+        buffer.viewed = True
+        self.seen = buffer.history
 
     def resolve(self, tensor: Tensor) -> Any:
         """The current edge of this view, or ``None`` without gradients."""
@@ -252,9 +254,18 @@ def rebase(target: Tensor, edge: Any) -> None:
         if old is None:
             return
         edge = (Overwrite(target, old), 0)
+    _move_retained_grad(target, edge)
     target._edge = edge
     if target._buffer is not None:
         target._buffer.history += 1
+
+
+def _move_retained_grad(target: Tensor, edge: Any) -> None:
+    """``retain_grad`` follows the Tensor to its new place; hooks stay with the old value."""
+    old = target._edge
+    if old.__class__ is tuple and target.retains_grad:
+        reference = old[0].hooks.retain.pop(old[1])
+        target._node_hooks(edge[0]).retain[edge[1]] = reference
 
 
 def own(target: Tensor) -> None:
@@ -278,7 +289,7 @@ def own(target: Tensor) -> None:
 def _rebind(target: Tensor, new: Any) -> None:
     """Write into a Tensor of a library with immutable arrays: hold another array from now on."""
     buffer = target._buffer
-    if target._view is not None or (buffer is not None and buffer.history):
+    if target._view is not None or (buffer is not None and buffer.viewed):
         raise lesson(
             InplaceError,
             f"cannot write through a view of a {type(new).__name__}: this library's arrays are immutable",
