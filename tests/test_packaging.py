@@ -1,5 +1,6 @@
-"""The wheel contains the package, the whole package and nothing but the package."""
+"""The wheel contains the package and the programs of the demo, all of both and nothing else."""
 
+import os
 import re
 import subprocess
 import sys
@@ -46,17 +47,33 @@ def metadata(wheel) -> Message:
     return HeaderParser().parsestr(wheel.read("pullback-0.1.0.dist-info/METADATA").decode())
 
 
-def test_holds_every_file_of_the_package_and_no_other(wheel):
+def test_holds_every_file_of_the_package_and_of_the_examples_and_no_other(wheel):
     source = ROOT / "src"
     expected = {
         path.relative_to(source).as_posix()
         for path in (source / "pullback").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
+    expected |= {f"pullback/examples/{path.name}" for path in (ROOT / "examples").iterdir() if path.is_file()}
     packed = {name for name in wheel.namelist() if not name.startswith("pullback-0.1.0.dist-info/")}
     assert packed == expected
-    assert "pullback/py.typed" in packed
+    assert {"pullback/py.typed", "pullback/examples/01_sigmoid.py"} <= packed
     assert not [name for name in wheel.namelist() if re.search(r"(^|/)(tests?|benchmarks)(/|\.py$)|conftest", name)]
+
+
+def test_the_demo_runs_from_the_wheel_alone(wheel, tmp_path):
+    wheel.extractall(tmp_path / "installed")
+    done = subprocess.run(
+        [sys.executable, "-m", "pullback", "demo", "--out", "graphs"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "installed"), "PYTHONUTF8": "1"},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert str(tmp_path / "installed" / "pullback" / "examples") in done.stdout.replace("\n", "")
+    assert (tmp_path / "graphs" / "03_square.svg").is_file()
 
 
 def test_dependencies_are_exactly_those_named(metadata):

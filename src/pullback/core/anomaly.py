@@ -25,7 +25,7 @@ class detect_anomaly(modes._Switch):  # noqa: N801 - used like a statement
 
     def mode(self) -> Any:
         old = modes.current()
-        return modes.plain(old.recording, old.settings.replace(detect_anomaly=True, check_nan=self.check_nan))
+        return modes.plain(old._recording, old._settings.replace(detect_anomaly=True, check_nan=self.check_nan))
 
     def _again(self) -> Any:
         return type(self)(self.check_nan)
@@ -45,7 +45,7 @@ class set_detect_anomaly(detect_anomaly):  # noqa: N801
 
     def mode(self) -> Any:
         old = modes.current()
-        return modes.plain(old.recording, old.settings.replace(detect_anomaly=self.on, check_nan=self.check_nan))
+        return modes.plain(old._recording, old._settings.replace(detect_anomaly=self.on, check_nan=self.check_nan))
 
     def __enter__(self) -> None:
         modes.enter(self.mode())

@@ -10,9 +10,9 @@ from pullback.core.tensor import Tensor
 
 
 def warn_captured(node: Any, tensor: Tensor) -> None:
-    name = _captured_name(node.operator.forward, tensor)
+    name = _captured_name(node._operator.forward, tensor)
     warnings.warn(
-        f"{node.operator.__name__}.forward uses the Tensor {name}, which requires gradients but is not an argument of "
+        f"{node._operator.__name__}.forward uses the Tensor {name}, which requires gradients but is not an argument of "
         f"apply(): it gets no gradient through this Function. Pass it as an argument; or use {name}.detach() if it is meant as "
         "a constant.",
         UserWarning,

@@ -37,20 +37,20 @@ class Marks:
 class Pull:
     """What one call of ``backward`` sees in place of what the node holds: narrowed flags, recomputed values."""
 
-    __slots__ = ("attributes", "entries", "needs", "node", "outer")
+    __slots__ = ("_outer", "attributes", "entries", "needs", "node")
 
     def __init__(self, node: Ctx, needs: tuple[bool, ...]) -> None:
         self.node = node
         self.needs = needs
         self.entries: tuple[Any, ...] | None = None
         self.attributes: dict[str, Any] = {}
-        self.outer = pulling.get()
+        self._outer = pulling.get()
 
 
 def pull_of(node: Any) -> Pull | None:
     pull = pulling.get()
     while pull is not None and pull.node is not node:
-        pull = pull.outer
+        pull = pull._outer
     return pull
 
 
@@ -61,10 +61,10 @@ class Ctx(Node):
     like saved ones: their versions are checked, outputs are held weakly, intermediates are recomputed when needed.
     """
 
-    __slots__ = ("__dict__", "_inputs", "_kept", "_marks", "_needs", "_opaque", "outer", "to_save")
+    __slots__ = ("__dict__", "_inputs", "_kept", "_marks", "_needs", "_opaque", "_outer", "to_save")
 
-    operator: ClassVar[Any]
-    recording: ClassVar[bool] = False  # a running forward is a mode, see modes.py
+    _operator: ClassVar[Any]
+    _recording: ClassVar[bool] = False  # a running forward is a mode, see modes.py
     _materialize_non_diff_grads = True
 
     # ------------------------------------------------------------------------------------------ what forward may call
@@ -106,6 +106,10 @@ class Ctx(Node):
     def materialize_grads(self) -> bool:
         return self._marks is None or self._marks.materialize
 
+    @materialize_grads.setter
+    def materialize_grads(self, value: bool) -> None:
+        self.set_materialize_grads(value)
+
     def _marked(self) -> Marks:
         if self._marks is None:
             self._marks = Marks()
@@ -119,7 +123,7 @@ class Ctx(Node):
             pull = pull_of(self)
             if pull is not None and pull.entries is not None:
                 return pull.entries
-        saved = self.saved
+        saved = self._saved
         if saved.__class__ is not tuple:
             saved = self._entries()
         for entry in saved:
@@ -128,7 +132,7 @@ class Ctx(Node):
         return saved  # arguments that were never written nor viewed: they are their own entries
 
     def _entries(self) -> tuple[Any, ...]:
-        saved = self.saved
+        saved = self._saved
         if saved is FREED:
             raise freed(self)
         return () if saved is None else saved.entries
@@ -142,7 +146,7 @@ class Ctx(Node):
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
         """Handles of the saved values, one each."""
-        return tuple([SavedHandle(entry) for entry in (self.saved if isinstance(self.saved, tuple) else self._entries())])
+        return tuple([SavedHandle(entry) for entry in (self._saved if isinstance(self._saved, tuple) else self._entries())])
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
@@ -171,49 +175,49 @@ class Ctx(Node):
 
     # ------------------------------------------------------------------------------------------ as a mode, in forward
     @property
-    def settings(self) -> Any:
+    def _settings(self) -> Any:
         """Those of the mode around, and this ctx: a plain mode entered inside forward still belongs to it."""
-        return self.outer.settings.replace(function=self)
+        return self._outer._settings.replace(function=self)
 
-    def leaves(self, tensor: Tensor, how: str) -> None:
+    def _leaves(self, tensor: Tensor, how: str) -> None:
         """A value left the graph inside forward: allowed, and noted."""
         if tensor.requires_grad:
             self._opaque = self._opaque or []
             if how not in self._opaque:
                 self._opaque.append(how)
             if not how.startswith((".data", "detach")):
-                self.reads(tensor)
-        if not self.outer.recording:  # an enclosing forward wants to know; an enclosing recorded backward need not
-            self.outer.leaves(tensor, how)
+                self._reads(tensor)
+        if not self._outer._recording:  # an enclosing forward wants to know; an enclosing recorded backward need not
+            self._outer._leaves(tensor, how)
 
-    def wrote(self, tensor: Tensor) -> None:
+    def _wrote(self, tensor: Tensor) -> None:
         """A Tensor was written in place inside forward."""
         self._marked().written.append(tensor)
-        self.outer.wrote(tensor)
+        self._outer._wrote(tensor)
 
-    def created(self, node: Node) -> None:
+    def _created(self, node: Node) -> None:
         """Nothing is recorded while a forward is the mode."""
 
-    def reads(self, tensor: Tensor) -> None:
+    def _reads(self, tensor: Tensor) -> None:
         """An operator inside forward read a Tensor that requires gradients: is it an argument, or made here?"""
         for value in self._inputs:
             if value is tensor:
                 return
-        if tensor._born() < self.number and not any(tensor is t for value in self._inputs for t in tensors_in(value)):
+        if tensor._born() < self._number and not any(tensor is t for value in self._inputs for t in tensors_in(value)):
             warn_captured(self, tensor)
 
     # ------------------------------------------------------------------------------------------ as a node
     def _saved_entries(self) -> Any:
-        saved = () if self.saved is CLEARED else super()._saved_entries()
+        saved = () if self._saved is CLEARED else super()._saved_entries()
         kept = self._kept or {}
         return [*saved, *[entry for _, entries in kept.values() for entry in entries]]
 
     def _argument_names(self) -> list[str]:
-        return rules.parameter_names(self.operator.forward, 0 if self.operator.separate else 1)
+        return rules.parameter_names(self._operator.forward, 0 if self._operator.separate else 1)
 
     @property
     def _forward_cls(self) -> Any:
-        return self.operator
+        return self._operator
 
 
 class SavedHandle:

@@ -197,8 +197,8 @@ def _run(outputs: Any, seeds: Any, targets: Any, retain_graph: bool | None, crea
     if not create_graph:
         for value in (*outputs, *seeds):
             if isinstance(value, Tensor):
-                modes.current().leaves(value, "grad() or backward() without create_graph=True")
-    settings = modes.current().settings
+                modes.current()._leaves(value, "grad() or backward() without create_graph=True")
+    settings = modes.current()._settings
     if settings.detect_anomaly:
         from pullback.core.anomaly import checker
 
@@ -264,7 +264,7 @@ def _edge_of_input(x: Any, position: int) -> Any:
 def _input_tensor(x: Any) -> Tensor:
     if isinstance(x, Tensor):
         return x
-    if x.node.number == LEAF_NUMBER:
+    if x.node._number == LEAF_NUMBER:
         return x.node.variable
     return x.ownership_token
 
@@ -282,7 +282,7 @@ def _check_materialize(ins: Any, allow_unused: bool | None, materialize: bool) -
 
 def _spec(output: Any) -> Any:
     if isinstance(output, GradientEdge):
-        return output.node.specs[output.output_nr]
+        return output.node._specs[output.output_nr]
     return tuple(output._array.shape), output.dtype
 
 
@@ -365,7 +365,7 @@ def _connect(found: Any, targets: Any, create_graph: bool) -> Any:
     if not found.requires_grad:
         return constant(found, targets)
     node = found._resolved()[0]
-    if node.number != LEAF_NUMBER:
+    if node._number != LEAF_NUMBER:
         _derivative_of.setdefault(node, set()).update(ref(edge[0]) for edge in targets)
     return found
 

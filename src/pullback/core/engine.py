@@ -105,7 +105,7 @@ def run(roots: Sequence[tuple[Edge, Any]], task: Pass) -> Pass:
 
 def _run_in_mode(roots: Sequence[tuple[Edge, Any]], task: Pass) -> Pass:
     token = _current.set(task)
-    settings = modes.current().settings
+    settings = modes.current()._settings
     mode = modes.enter(modes.plain(task.record, settings.replace(function=None) if settings.function else settings))
     try:
         _walk(roots, task)
@@ -153,7 +153,7 @@ def _on_fresh_stack(function: Callable[[], Pass]) -> Pass:
 def _walk(roots: Sequence[tuple[Edge, Any]], task: Pass) -> None:
     table: dict[Node, list[Any]] = {}  # the sums, one list per node, one entry per output
     for (node, position), seed in roots:
-        slot = table.setdefault(node, [None] * len(node.specs))
+        slot = table.setdefault(node, [None] * len(node._specs))
         old = slot[position]
         slot[position] = seed if old is None else old + seed
     if len(table) == 1 and task.targets is None and task.check is None:
@@ -168,8 +168,8 @@ def _follow_chain(node: Node, cotangents: list[Any], task: Pass) -> dict[Node, l
     Returns the sums to go on with where the graph branches.  All of it lies behind that node, so nothing was missed.
     """
     retain = task.retain
-    while node.number >= 0 and node.hooks is None:
-        edges = node.edges
+    while node._number >= 0 and node._hooks is None:
+        edges = node._edges
         if len(edges) == 1:
             place, edge = 0, edges[0]
         else:
@@ -179,13 +179,13 @@ def _follow_chain(node: Node, cotangents: list[Any], task: Pass) -> dict[Node, l
             place = inputs[0]
             edge = edges[place]
         task.node = node
-        grads = node.pull(cotangents, task)
-        if not retain and node.saved is not None:
-            node.saved = FREED
+        grads = node._pull(cotangents, task)
+        if not retain and node._saved is not None:
+            node._saved = FREED
         if not edge or grads is None:
             return {}
         node, position = edge
-        outputs = len(node.specs)
+        outputs = len(node._specs)
         cotangents = [grads[place]] if outputs == 1 else [grads[place] if k == position else None for k in range(outputs)]
     return {node: cotangents}
 
@@ -211,19 +211,19 @@ def _walk_graph(table: dict[Node, list[Any]], task: Pass) -> None:
         cotangents = take(node, None)
         if cotangents is not None:
             task.node = node
-            if node.hooks is None and plain:
-                grads = node.pull(cotangents, task)
+            if node._hooks is None and plain:
+                grads = node._pull(cotangents, task)
             else:
                 grads = _pull_with_care(node, cotangents, task, running)
-            if not retain and node.saved is not None and (running is None or node in running):
-                node.saved = FREED
+            if not retain and node._saved is not None and (running is None or node in running):
+                node._saved = FREED
             if grads is not None:
-                for edge, cotangent in zip(node.edges, grads):  # noqa: B905 - lengths were checked by the node
+                for edge, cotangent in zip(node._edges, grads):  # noqa: B905 - lengths were checked by the node
                     if edge:
                         producer, position = edge
                         slot = table.get(producer)
                         if slot is None:
-                            specs = producer.specs
+                            specs = producer._specs
                             if len(specs) == 1:
                                 table[producer] = [cotangent]
                             else:
@@ -245,7 +245,7 @@ def _walk_graph(table: dict[Node, list[Any]], task: Pass) -> None:
 
 def _pull_with_care(node: Node, cotangents: list[Any], task: Pass, running: set[Node] | None) -> Any:
     """The same step with hooks, captures and checks; ``None`` when the node's rule need not run."""
-    hooks = node.hooks
+    hooks = node._hooks
     if hooks is not None:
         cotangents = hooks.on_cotangents(cotangents, task)
     _capture(node, cotangents, task)
@@ -253,7 +253,7 @@ def _pull_with_care(node: Node, cotangents: list[Any], task: Pass, running: set[
         return None
     if hooks is not None:
         cotangents = hooks.before(cotangents, task)
-    grads = node.pull(list(cotangents), task)
+    grads = node._pull(list(cotangents), task)
     if hooks is not None:
         grads = hooks.after(node, grads, cotangents, task)
     if task.check is not None:
@@ -273,7 +273,7 @@ def _visit_leaf(leaf: Node, table: dict[Node, list[Any]], task: Pass) -> None:
     if cotangents is None:
         return
     task.node = leaf
-    hooks = leaf.hooks
+    hooks = leaf._hooks
     if hooks is not None:
         cotangents = hooks.on_cotangents(cotangents, task)
     if task.targets is not None:
@@ -281,6 +281,6 @@ def _visit_leaf(leaf: Node, table: dict[Node, list[Any]], task: Pass) -> None:
         return
     if hooks is not None:
         cotangents = hooks.before(cotangents, task)
-    leaf.pull(cotangents, task)
+    leaf._pull(cotangents, task)
     if hooks is not None:
         hooks.after(leaf, (), cotangents, task)

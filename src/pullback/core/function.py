@@ -78,7 +78,7 @@ class Function:
         if cls.backward is not no_backward and cls.vjp is not no_vjp:
             cls.backward = refuse_both(cls)
         node = ClearingNode if cls.clear_saved_tensors_on_access else FunctionNode
-        cls._node = type(f"{cls.__name__}Backward", (node,), {"operator": cls, "__module__": cls.__module__})
+        cls._node = type(f"{cls.__name__}Backward", (node,), {"_operator": cls, "__module__": cls.__module__})
         cls._backward_cls = cls._node
         cls._signature = None
 
@@ -115,13 +115,13 @@ class Function:
         if kwargs or cls.separate:
             args = _bind(cls, args, kwargs)
         mode = _current()
-        recording = mode.recording
+        recording = mode._recording
         ctx = _new(cls._node)
-        ctx.number = next_number()
+        ctx._number = next_number()
         ctx._inputs = args
-        ctx._marks = ctx._kept = ctx._opaque = ctx.saved = ctx.hooks = None
-        ctx.to_save = ctx.specs = ()
-        ctx.outer = mode
+        ctx._marks = ctx._kept = ctx._opaque = ctx._saved = ctx._hooks = None
+        ctx.to_save = ctx._specs = ()
+        ctx._outer = mode
         x = args[0] if len(args) == 1 else None
         if isinstance(x, Tensor):  # the most frequent call: one Tensor
             edge = x._edge
@@ -129,13 +129,13 @@ class Function:
                 if edge.__class__ is not tuple:
                     edge = edge.resolve(x)
                 if not recording and edge is not None and mode is not _OFF:
-                    mode.reads(x)
-            ctx.edges = (edge,)
+                    mode._reads(x)
+            ctx._edges = (edge,)
             ctx._needs = _NOT_NEEDED if edge is None else _NEEDED
-            ctx.kind = kind = x.__class__
+            ctx._kind = kind = x.__class__
         else:
             _look_at_arguments(cls, ctx, args, mode)
-            kind = ctx.kind
+            kind = ctx._kind
 
         token = _enter(ctx)
         try:
@@ -148,7 +148,7 @@ class Function:
                 result = cls.forward(ctx, *args)
         finally:
             _leave(token)
-            ctx.outer = _ON
+            ctx._outer = _ON
         if not (recording and True in ctx._needs):
             ctx.to_save = ctx._inputs = ()
             return plain_outputs(ctx, args, result)
@@ -161,19 +161,19 @@ class Function:
             and result is not x
             and (x is not None or not is_among(result, args))
         ):
-            ctx.specs = ((array.shape, array.dtype),)
+            ctx._specs = ((array.shape, array.dtype),)
             result._edge = (ctx, 0)
             outputs: tuple[Any, ...] = (result,)
         else:
             result, outputs = attach(ctx, args, result)
         if mode is not _ON:
-            mode.created(ctx)
+            mode._created(ctx)
         attributes = ctx.__dict__
         if attributes or len(ctx.to_save) != 1 or ctx.to_save[0] is not x or x._buffer is not None:
             if ctx.to_save or attributes:
                 keep(ctx, args, outputs)
         else:
-            ctx.saved, ctx.to_save = ctx.to_save, ()
+            ctx._saved, ctx.to_save = ctx.to_save, ()
         if ctx._opaque is not None:
             ctx._opaque = opaque(ctx, args, ctx._opaque)
         ctx._inputs = ()
@@ -196,18 +196,18 @@ def _look_at_arguments(cls: Any, ctx: Any, args: tuple[Any, ...], mode: Any) -> 
             if edge is not None:
                 if edge.__class__ is not tuple:
                     edge = edge.resolve(value)
-                if edge is not None and not mode.recording and mode is not _OFF:
-                    mode.reads(value)
+                if edge is not None and not mode._recording and mode is not _OFF:
+                    mode._reads(value)
             edges.append(edge)
             needs.append(edge is not None)
         else:
             if isinstance(value, CONTAINERS):
-                _refuse_hidden_tensors(cls, value, len(edges), mode.recording)
+                _refuse_hidden_tensors(cls, value, len(edges), mode._recording)
             edges.append(NOT_A_TENSOR)
             needs.append(False)
-    ctx.edges = tuple(edges)
+    ctx._edges = tuple(edges)
     ctx._needs = tuple(needs)
-    ctx.kind = kind or Tensor
+    ctx._kind = kind or Tensor
 
 
 def _refuse_hidden_tensors(cls: Any, value: Any, position: int, recording: bool) -> None:
@@ -279,7 +279,7 @@ def once_differentiable(function: Any) -> Any:
 
     @functools.wraps(function)
     def backward(ctx: Any, *grads: Any) -> Any:
-        watcher = modes.current().settings.watcher
+        watcher = modes.current()._settings.watcher
         if watcher is not None:
             watcher.once = True
         token = modes.enter(modes.OFF)

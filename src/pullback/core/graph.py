@@ -1,6 +1,6 @@
 """The graph: nodes, and edges from a consumer to the producers of its inputs.  Knows no arrays.
 
-A node is one recorded operation.  ``node.edges`` has one entry per argument of that operation::
+A node is one recorded operation.  ``node._edges`` has one entry per argument of that operation::
 
     (producer, output_number)   the argument came out of another node, or is a leaf that requires gradients
     None                        a Tensor without gradients
@@ -27,7 +27,7 @@ LEAF_NUMBER = -1
 
 
 class _Freed:
-    """What stands in ``node.saved`` after the values were released."""
+    """What stands in ``node._saved`` after the values were released."""
 
     __slots__ = ()
 
@@ -38,12 +38,25 @@ class _Freed:
 FREED = _Freed()
 _numbers = itertools.count()
 next_number = _numbers.__next__
-by_number = attrgetter("number")
+by_number = attrgetter("_number")
 _metadata: WeakKeyDictionary[Node, dict[Any, Any]] = WeakKeyDictionary()
+
+
+class _Shown:
+    """Shows a slot under a plain name.  Gives way to an attribute of that name which a user sets on a ctx."""
+
+    def __init__(self, slot: str) -> None:
+        self._get = attrgetter(slot)
+
+    def __get__(self, node: Any, kind: Any = None) -> Any:
+        return self if node is None else self._get(node)
 
 
 class Node:
     """One recorded operation: where its inputs came from, and how to pull a cotangent back through it.
+
+    The slots have an underscore because the ctx of a user's Function is a node too, and a user may call an attribute of
+    ctx whatever they like; `edges`, `number`, `saved` and `specs` read them.
 
     Attributes
     ----------
@@ -55,26 +68,27 @@ class Node:
         What the rule needs; ``None`` when it needs nothing, `FREED` after release.
     specs
         ``(shape, dtype)`` of each output, ``None`` for an output that is not a Tensor.
-    hooks
-        A `pullback.core.hooks.Hooks`, or ``None``.
-    kind
-        The class of Tensor that the operation produced, in which hooks see cotangents.
     """
 
-    __slots__ = ("__weakref__", "edges", "hooks", "kind", "number", "saved", "specs")
+    __slots__ = ("__weakref__", "_edges", "_hooks", "_kind", "_number", "_saved", "_specs")
 
-    edges: tuple[Any, ...]
-    number: int
-    saved: Any
-    specs: tuple[Any, ...]
-    hooks: Any
-    kind: Any
+    _edges: tuple[Any, ...]
+    _number: int
+    _saved: Any
+    _specs: tuple[Any, ...]
+    _hooks: Any  # a `pullback.core.hooks.Hooks`, or None
+    _kind: Any  # the class of Tensor that the operation produced, in which hooks see cotangents
 
-    def pull(self, cotangents: list[Any], task: Any) -> Any:
+    edges: Any = _Shown("_edges")
+    number: Any = _Shown("_number")
+    saved: Any = _Shown("_saved")
+    specs: Any = _Shown("_specs")
+
+    def _pull(self, cotangents: list[Any], task: Any) -> Any:
         """Cotangents of the outputs to cotangents of the inputs, one per edge."""
         raise NotImplementedError
 
-    def adopt_buffer(self, position: int, buffer: Any) -> None:
+    def _adopt_buffer(self, position: int, buffer: Any) -> None:
         """Told when output `position` gets a write log: whoever saved that output must know it."""
         for entry in self._saved_entries():
             if getattr(entry, "position", None) == position and entry._buffer is None:
@@ -82,7 +96,7 @@ class Node:
 
     def _saved_entries(self) -> Iterable[Any]:
         """Everything that is kept for backward, as it is kept."""
-        saved = self.saved
+        saved = self._saved
         return () if saved is None or saved is FREED else getattr(saved, "entries", saved)
 
     def name(self) -> str:
@@ -92,7 +106,7 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The edges as torch shows them: ``(node, output number)`` per Tensor argument, ``(None, 0)`` where no path is."""
-        return tuple(edge or (None, 0) for edge in self.edges if edge is not NOT_A_TENSOR)
+        return tuple(edge or (None, 0) for edge in self._edges if edge is not NOT_A_TENSOR)
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -108,9 +122,9 @@ class Node:
         return register(self._hook_table().post, hook)
 
     def _hook_table(self) -> Hooks:
-        if self.hooks is None:
-            self.hooks = Hooks(self.kind)
-        return self.hooks
+        if self._hooks is None:
+            self._hooks = Hooks(self._kind)
+        return self._hooks
 
     def _sequence_nr(self) -> int:
         return self.number if self.number >= 0 else 2**64 - 1
@@ -128,7 +142,7 @@ def reach(roots: Iterable[Node]) -> tuple[list[Node], dict[Node, Node | None]]:
     leaves: dict[Node, Node | None] = {}
     stack: list[Node] = []
     for root in roots:
-        if root.number < 0:
+        if root._number < 0:
             leaves.setdefault(root, None)
         elif root not in seen:
             seen[root] = None
@@ -136,16 +150,16 @@ def reach(roots: Iterable[Node]) -> tuple[list[Node], dict[Node, Node | None]]:
     pop, push = stack.pop, stack.append
     while stack:
         node = pop()
-        for edge in node.edges:
+        for edge in node._edges:
             if edge:
                 producer = edge[0]
                 if producer not in seen:
-                    if producer.number >= 0:
+                    if producer._number >= 0:
                         seen[producer] = None
                         push(producer)
                     else:
                         last = leaves.get(producer)
-                        if last is None or node.number < last.number:
+                        if last is None or node._number < last._number:
                             leaves[producer] = node
     return sorted(seen, key=by_number, reverse=True), leaves
 
@@ -154,7 +168,7 @@ def leading_to(order: list[Node], targets: set[Node]) -> set[Node]:
     """Those nodes of `order` from which a path leads to one of `targets`; a target counts only if it leads to another."""
     found: set[Node] = set()
     for node in reversed(order):
-        for edge in node.edges:
+        for edge in node._edges:
             if edge and (edge[0] in targets or edge[0] in found):
                 found.add(node)
                 break

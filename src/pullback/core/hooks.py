@@ -89,8 +89,8 @@ class Hooks:
         """Run node post-hooks: ``hook(grad_inputs, grad_outputs) -> None | tuple``."""
         if not self.post:
             return grads
-        full = list(grads) if grads is not None else [None] * len(node.edges)
-        slots = [k for k, edge in enumerate(node.edges) if edge is not NOT_A_TENSOR]
+        full = list(grads) if grads is not None else [None] * len(node._edges)
+        slots = [k for k, edge in enumerate(node._edges) if edge is not NOT_A_TENSOR]
         outer = tuple(self.kind._show(c, task.record) for c in cotangents)
         for hook in list(self.post.values()):
             inner = tuple(self.kind._show(full[k] if k < len(full) else None, task.record) for k in slots)

@@ -20,7 +20,7 @@ CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 
 def keep(ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
     """After forward: find the origin of everything that was saved or set on ctx."""
-    edges = ctx.edges
+    edges = ctx._edges
     found: list[Any] = []
     intermediate = False
     for value in ctx.to_save:
@@ -34,9 +34,9 @@ def keep(ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
     if ctx.__dict__:
         intermediate = _keep_attributes(ctx, args, outputs) or intermediate
     if intermediate:
-        ctx.saved = Saved(entries, Rerun(args, edges, functools.partial(_run_again, ctx), _why_no_rerun(ctx)))
+        ctx._saved = Saved(entries, Rerun(args, edges, functools.partial(_run_again, ctx), _why_no_rerun(ctx)))
     elif entries:
-        ctx.saved = entries
+        ctx._saved = entries
     ctx.to_save = ()
 
 
@@ -67,7 +67,7 @@ def _keep_attributes(ctx: Any, args: Any, outputs: Any) -> bool:
     for name, value in ctx.__dict__.items():
         tensors = () if is_among(value, args) and not isinstance(value, Tensor) else tensors_in(value)
         if tensors:
-            entries = [pack(tensor, args, ctx.edges, outputs) for tensor in tensors]
+            entries = [pack(tensor, args, ctx._edges, outputs) for tensor in tensors]
             kept[name] = (value if not isinstance(value, Tensor) else _SINGLE, entries)
             intermediate = intermediate or any(not isinstance(e, Tensor) and is_intermediate(e) for e in entries)
     for name, (structure, entries) in kept.items():
@@ -89,16 +89,16 @@ def _why_no_rerun(ctx: Any) -> str:
 def _run_again(ctx: Any, args: list[Any]) -> Any:
     """Forward with recording on, on a ctx of its own."""
     again = _new(type(ctx))
-    again.number = ctx.number
-    again._needs, again.edges, again._inputs, again.specs = ctx._needs, ctx.edges, tuple(args), ()
-    again._marks = again._kept = again._opaque = again.saved = again.hooks = None
+    again._number = ctx._number
+    again._needs, again._edges, again._inputs, again._specs = ctx._needs, ctx._edges, tuple(args), ()
+    again._marks = again._kept = again._opaque = again._saved = again._hooks = None
     again.to_save = ()
-    again.outer, again.kind = modes.ON, ctx.kind
-    if ctx.operator.separate:
-        output = ctx.operator.forward(*args)
-        ctx.operator.setup_context(again, tuple(args), output)
+    again._outer, again._kind = modes.ON, ctx._kind
+    if ctx._operator.separate:
+        output = ctx._operator.forward(*args)
+        ctx._operator.setup_context(again, tuple(args), output)
     else:
-        ctx.operator.forward(again, *args)
+        ctx._operator.forward(again, *args)
     return again
 
 

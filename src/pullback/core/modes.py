@@ -1,6 +1,6 @@
 """Whether operations are recorded, for this thread and this asyncio task.
 
-One ``ContextVar`` holds one object, the mode, whose attribute ``recording`` says whether operators build a graph.  There are
+One ``ContextVar`` holds one object, the mode, whose attribute ``_recording`` says whether operators build a graph.  There are
 three kinds of mode, and the hot path only compares with the first:
 
 * ``ON`` and ``OFF``, the two plain ones (``ON`` is where every thread starts);
@@ -22,38 +22,38 @@ from pullback.core.errors import lesson
 class Mode:
     """A plain mode: recording or not."""
 
-    __slots__ = ("recording",)
-    settings: Settings
+    __slots__ = ("_recording",)
+    _settings: Settings
     _inputs: tuple[Any, ...] = ()  # while a Function's forward is the mode: its arguments
 
     def __init__(self, recording: bool) -> None:
-        self.recording = recording
+        self._recording = recording
 
-    def leaves(self, tensor: Any, how: str) -> None:
+    def _leaves(self, tensor: Any, how: str) -> None:
         """Told whenever the value of a Tensor leaves the graph; whoever watches a rule wants to know."""
-        settings = self.settings
+        settings = self._settings
         if settings is not PLAIN and tensor.requires_grad:
             if settings.watcher is not None:
                 settings.watcher.leaves(tensor, how)
             if settings.function is not None:
-                settings.function.leaves(tensor, how)
+                settings.function._leaves(tensor, how)
 
-    def created(self, node: Any) -> None:
+    def _created(self, node: Any) -> None:
         """Told of every new node by operators that are recorded in a mode other than `ON`."""
-        if self.settings.detect_anomaly:
+        if self._settings.detect_anomaly:
             note_line(node)
 
-    def wrote(self, tensor: Any) -> None:
+    def _wrote(self, tensor: Any) -> None:
         """Told whenever a Tensor is written in place."""
-        if self.settings.function is not None:
-            self.settings.function.wrote(tensor)
+        if self._settings.function is not None:
+            self._settings.function._wrote(tensor)
 
-    def reads(self, tensor: Any) -> None:
+    def _reads(self, tensor: Any) -> None:
         """Told, when it is neither `ON` nor `OFF` and not recording, that an operator reads a differentiable Tensor."""
-        if self.settings.watcher is not None:
-            self.settings.watcher.leaves(tensor, "no_grad()")
-        if self.settings.function is not None:
-            self.settings.function.reads(tensor)
+        if self._settings.watcher is not None:
+            self._settings.watcher.leaves(tensor, "no_grad()")
+        if self._settings.function is not None:
+            self._settings.function._reads(tensor)
 
 
 class Settings:
@@ -94,17 +94,17 @@ class Settings:
 
 
 PLAIN = Settings()
-Mode.settings = PLAIN
+Mode._settings = PLAIN
 
 
 class Special(Mode):
     """A mode with settings other than ``PLAIN``."""
 
-    __slots__ = ("settings",)
+    __slots__ = ("_settings",)
 
     def __init__(self, recording: bool, settings: Settings) -> None:
-        self.recording = recording
-        self.settings = settings
+        self._recording = recording
+        self._settings = settings
 
 
 note_line: Any = None  # set by places.py
@@ -133,7 +133,7 @@ def is_grad_enabled() -> bool:
     ...     pb.is_grad_enabled()
     False
     """
-    return current().recording
+    return current()._recording
 
 
 class _Switch:
@@ -233,14 +233,14 @@ class no_grad(_Switch):  # noqa: N801 - used like a statement
     """
 
     def mode(self) -> Any:
-        return plain(False, current().settings)
+        return plain(False, current()._settings)
 
 
 class enable_grad(_Switch):  # noqa: N801
     """Record inside, also within `no_grad` and within a ``Function.forward``."""
 
     def mode(self) -> Any:
-        return plain(True, current().settings)
+        return plain(True, current()._settings)
 
 
 class set_grad_enabled(_Switch):  # noqa: N801
@@ -255,7 +255,7 @@ class set_grad_enabled(_Switch):  # noqa: N801
         enter(self.mode())
 
     def mode(self) -> Any:
-        return plain(self.enabled, current().settings)
+        return plain(self.enabled, current()._settings)
 
     def __enter__(self) -> None:
         enter(self.mode())
@@ -283,8 +283,8 @@ class inference_mode(_Switch):  # noqa: N801
 
     def mode(self) -> Any:
         old = current()
-        settings = old.settings.replace(inference=self.enabled)
-        return plain(old.recording and not self.enabled, settings)
+        settings = old._settings.replace(inference=self.enabled)
+        return plain(old._recording and not self.enabled, settings)
 
     def _again(self) -> _Switch:
         return inference_mode(self.enabled)
@@ -292,4 +292,4 @@ class inference_mode(_Switch):  # noqa: N801
 
 def is_inference_mode_enabled() -> bool:
     """True inside `inference_mode`."""
-    return bool(current().settings.inference)
+    return bool(current()._settings.inference)

@@ -31,7 +31,7 @@ def _plain(ctx: Any, args: tuple[Any, ...], output: Tensor) -> Tensor:
     if ctx._marks is not None and any(output is dirty for dirty in ctx._marks.dirty):
         return output
     if any(value is output for value in args):
-        return _alias(output, None, f"Output of {ctx.operator.__name__}")
+        return _alias(output, None, f"Output of {ctx._operator.__name__}")
     if output._edge is not None and output.requires_grad:
         return wrap(type(output), output._array, output._shared_buffer())
     return output
@@ -45,7 +45,7 @@ def attach(ctx: Any, args: tuple[Any, ...], result: Any) -> tuple[Any, tuple[Any
         if not isinstance(output, Tensor) and any(arrays.is_inexact(t.dtype) for t in tensors_in(output)):
             raise lesson(
                 RuleError,
-                f"{ctx.operator.__name__}.forward returned a {type(output).__name__} of Tensors",
+                f"{ctx._operator.__name__}.forward returned a {type(output).__name__} of Tensors",
                 why="only a Tensor or a flat tuple of them is connected to the graph; the Tensors in a container would "
                 "silently lose their gradients.",
                 instead="return a tuple, return a, b; and let a small function around apply() build the container.",
@@ -55,7 +55,7 @@ def attach(ctx: Any, args: tuple[Any, ...], result: Any) -> tuple[Any, tuple[Any
     _check_dirty(ctx, args, raw, dirty)
     inexact = [isinstance(r, Tensor) and arrays.is_inexact(r.dtype) for r in raw]
     skip = marks.non_differentiable if marks is not None else ()
-    ctx.specs = tuple([(r._array.shape, r.dtype) if isinstance(r, Tensor) else None for r in raw])
+    ctx._specs = tuple([(r._array.shape, r.dtype) if isinstance(r, Tensor) else None for r in raw])
     outputs: list[Any] = []
     for position, output in enumerate(raw):
         if not isinstance(output, Tensor):
@@ -73,7 +73,7 @@ def _without_history(ctx: Any, args: Any, output: Tensor, dirty: Any) -> Tensor:
     if any(value is output for value in args) and not any(output is d for d in dirty):
         return _alias(output, None, _view_name(ctx, 0))
     if output._edge is not None and output.requires_grad and output._view is None:
-        if output._born() < ctx.number:
+        if output._born() < ctx._number:
             return wrap(type(output), output._array, output._shared_buffer())
         output._edge = None
     return output
@@ -83,12 +83,12 @@ def _with_history(ctx: Any, args: Any, output: Tensor, position: int, dirty: Any
     edge = (ctx, position)
     if any(output is d for d in dirty):
         output._shared_buffer().touch()
-        modes.current().wrote(output)
+        modes.current()._wrote(output)
         views.rebase(output, edge)
         return output
     if any(value is output for value in args):
         return _alias(output, edge, _view_name(ctx, position))
-    if output._edge is not None and output._view is None and output._born() < ctx.number:
+    if output._edge is not None and output._view is None and output._born() < ctx._number:
         # a differentiable Tensor from outside keeps its own place; the result is an alias of it
         return _alias(output, edge, _view_name(ctx, position))
     if output._view is not None:
@@ -100,7 +100,7 @@ def _with_history(ctx: Any, args: Any, output: Tensor, position: int, dirty: Any
 
 
 def _view_name(ctx: Any, position: int) -> str:
-    return f"Output {position} of {ctx.operator.__name__} is a view"
+    return f"Output {position} of {ctx._operator.__name__} is a view"
 
 
 def _alias(source: Tensor, edge: Any, forbidden: str) -> Tensor:
@@ -113,7 +113,7 @@ def _alias(source: Tensor, edge: Any, forbidden: str) -> Tensor:
 
 
 def _check_dirty(ctx: Any, args: Any, raw: tuple[Any, ...], dirty: tuple[Any, ...]) -> None:
-    name = ctx.operator.__name__
+    name = ctx._operator.__name__
     for tensor in dirty:
         if not isinstance(tensor, Tensor):
             raise lesson(
@@ -156,7 +156,7 @@ def _check_undeclared(ctx: Any, args: Any, raw: tuple[Any, ...], dirty: tuple[An
     for written in ctx._marks.written:
         if any(written is d or (written._view is not None and written._view.base is d) for d in dirty):
             continue
-        for position, (value, edge) in enumerate(zip(args, ctx.edges, strict=True)):
+        for position, (value, edge) in enumerate(zip(args, ctx._edges, strict=True)):
             if not isinstance(value, Tensor) or value._buffer is None or value._buffer is not written._buffer:
                 continue
             if any(value is d or value._buffer is d._buffer for d in dirty):
@@ -166,7 +166,7 @@ def _check_undeclared(ctx: Any, args: Any, raw: tuple[Any, ...], dirty: tuple[An
 
                 raise lesson(
                     InplaceError,
-                    f"{ctx.operator.__name__}.forward wrote into its input {argument(ctx, position)} in place without "
+                    f"{ctx._operator.__name__}.forward wrote into its input {argument(ctx, position)} in place without "
                     "ctx.mark_dirty",
                     why="whoever uses that Tensor later would see the new values with the old gradient.",
                     instead="ctx.mark_dirty(x) and return x; or write into x.clone().",

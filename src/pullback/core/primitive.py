@@ -44,7 +44,7 @@ class PrimitiveNode(Node):
 
     __slots__ = ("__dict__", "needs_input_grad", "to_save", "xp")
 
-    operator: ClassVar[type[Primitive]]
+    _operator: ClassVar[type[Primitive]]
     needs_input_grad: tuple[bool, ...]
     to_save: tuple[Any, ...] | None
     xp: Any
@@ -56,7 +56,7 @@ class PrimitiveNode(Node):
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What was saved: bare arrays, or Tensors while backward is recorded."""
-        saved = self.saved
+        saved = self._saved
         if self.xp is Recorded.xp:
             return saved or ()
         if saved.__class__ is not tuple:
@@ -71,16 +71,16 @@ class PrimitiveNode(Node):
                 values.append(bare(entry, self))
         return tuple(values)
 
-    def pull(self, cotangents: list[Any], task: Any) -> Any:
-        edges = self.edges
+    def _pull(self, cotangents: list[Any], task: Any) -> Any:
+        edges = self._edges
         if task.record or cotangents[0].__class__ is not ndarray or len(cotangents) != 1 or len(edges) != 1:
             return self._pull_generally(cotangents, task)
         cotangent = cotangents[0].view()  # a rule that wrote into its cotangent would change those of others
         cotangent.setflags(write=False)
-        grad = self.operator.backward(self, cotangent)
+        grad = self._operator.backward(self, cotangent)
         if grad.__class__ is ndarray and edges[0]:
             producer, number = edges[0]
-            shape, dtype = producer.specs[number]
+            shape, dtype = producer._specs[number]
             if grad.dtype is dtype and grad.shape == shape:
                 return (grad,)
         return self._project(self, rules.as_sequence(self, grad), None, self.xp)
@@ -95,7 +95,7 @@ class PrimitiveNode(Node):
                 if cotangent.__class__ is Masked:
                     masked = cotangent
         if missing:
-            return [None] * len(self.edges)
+            return [None] * len(self._edges)
         xp = Recorded.xp if task.record else self.xp
         plain = [
             _lent(unmask(c)) if c is not None else self._zero(position, xp) for position, c in enumerate(cotangents)
@@ -103,33 +103,33 @@ class PrimitiveNode(Node):
         if task.record:
             return self._pull_recorded(plain, masked, task)
         ctx = self
-        if len(self.edges) > 1 and task.running is not None:
+        if len(self._edges) > 1 and task.running is not None:
             ctx = self._shadow()
-            ctx.needs_input_grad = tuple([task.wants(edge) for edge in self.edges])
-        return self._project(ctx, rules.as_sequence(self, self.operator.backward(ctx, *plain)), masked, xp)
+            ctx.needs_input_grad = tuple([task.wants(edge) for edge in self._edges])
+        return self._project(ctx, rules.as_sequence(self, self._operator.backward(ctx, *plain)), masked, xp)
 
     def _pull_recorded(self, cotangents: list[Any], masked: Masked | None, task: Any) -> Any:
         """The same rule on Tensors; a delayed error where a value left the graph on the way."""
         ctx, reason = self._recorded()
-        ctx.needs_input_grad = tuple([task.wants(edge) for edge in self.edges])
+        ctx.needs_input_grad = tuple([task.wants(edge) for edge in self._edges])
         watcher = Watcher()
-        token = modes.enter(modes.plain(True, _current().settings.replace(watcher=watcher)))
+        token = modes.enter(modes.plain(True, _current()._settings.replace(watcher=watcher)))
         try:
-            grads = rules.as_sequence(self, self.operator.backward(ctx, *cotangents))
+            grads = rules.as_sequence(self, self._operator.backward(ctx, *cotangents))
             grads = self._project(ctx, grads, masked, Recorded.xp)
         finally:
             modes.leave(token)
         if watcher.cuts or reason:
-            edges = [*self.edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]]
+            edges = [*self._edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]]
             why = reason or f"its backward took a value out of the graph by {', '.join(watcher.cuts)}."
-            what = f"the second derivative of {self.operator.__name__} is refused"
+            what = f"the second derivative of {self._operator.__name__} is refused"
             grads = [g if g is None else refused(unmask(g), edges, what, f"{why} It would be silently wrong.") for g in grads]
         return grads
 
     def _project(self, ctx: Any, grads: list[Any], masked: Masked | None, xp: Any) -> list[Any]:
         """Every cotangent into the space of its argument."""
-        mask_rule = self.operator.mask_rule if masked is not None else None
-        for position, edge in enumerate(self.edges):
+        mask_rule = self._operator.mask_rule if masked is not None else None
+        for position, edge in enumerate(self._edges):
             grad = grads[position]
             if not edge or grad is None:
                 grads[position] = None
@@ -139,20 +139,20 @@ class PrimitiveNode(Node):
             if mask_rule is not None:
                 grad = mask_rule(ctx, grad, masked, position, xp)
             producer, number = edge
-            shape, dtype = producer.specs[number]
+            shape, dtype = producer._specs[number]
             if grad.__class__ is Masked or grad.shape != shape or grad.dtype != dtype:
                 grad = rules.fit(self, position, grad, xp)
             grads[position] = grad
         return grads
 
     def _zero(self, position: int, xp: Any) -> Any:
-        spec = self.specs[position]
+        spec = self._specs[position]
         return None if spec is None else arrays.zeros(spec[0], spec[1], xp)
 
     def _shadow(self) -> Any:
         """A private copy of this ctx, for one call of the rule with other flags or values."""
-        shadow = _new(self.operator._node)
-        for name in ("edges", "hooks", "kind", "needs_input_grad", "number", "saved", "specs", "to_save", "xp"):
+        shadow = _new(self._operator._node)
+        for name in ("_edges", "_hooks", "_kind", "_number", "_saved", "_specs", "needs_input_grad", "to_save", "xp"):
             setattr(shadow, name, getattr(self, name, None))
         if self.__dict__:
             shadow.__dict__.update(self.__dict__)
@@ -163,34 +163,34 @@ class PrimitiveNode(Node):
         shadow = self._shadow()
         shadow.xp = Recorded.xp
         entries = self._entries()
-        shadow.saved = tuple([_connected(entry, self) for entry in entries])
-        reason = self._recompute(shadow, entries) if self.saved.__class__ is Saved else ""
+        shadow._saved = tuple([_connected(entry, self) for entry in entries])
+        reason = self._recompute(shadow, entries) if self._saved.__class__ is Saved else ""
         return shadow, reason
 
     def _entries(self) -> tuple[Any, ...]:
-        saved = self.saved
+        saved = self._saved
         if saved is FREED:
             raise freed(self)
         return saved.entries if saved.__class__ is Saved else saved or ()
 
     def _saved_entries(self) -> Any:
-        return () if self.saved is FREED else self._entries()
+        return () if self._saved is FREED else self._entries()
 
     def _recompute(self, shadow: Any, entries: tuple[Any, ...]) -> str:
         """Put recorded intermediates in the place of bare ones.  The reason where that is not possible."""
-        second = Recomputed(self, self.saved.rerun)
-        values = list(shadow.saved)
+        second = Recomputed(self, self._saved.rerun)
+        values = list(shadow._saved)
         for k, entry in enumerate(entries):
             if entry.__class__ is _Intermediate:
                 new = second.ctx.to_save[k] if second.ctx is not None and k < len(second.ctx.to_save) else None
-                values[k] = second.vouch(wrap(self.kind, entry.array), new, f"value {k} for backward")
-        shadow.saved = tuple(values)
+                values[k] = second.vouch(wrap(self._kind, entry.array), new, f"value {k} for backward")
+        shadow._saved = tuple(values)
         for name, value in self.__dict__.items():
             if any(value is getattr(entry, "array", None) for entry in entries):
                 continue
             if _could_vary(value):
                 new = getattr(second.ctx, name, None)
-                shadow.__dict__[name] = second.vouch(wrap(self.kind, value), new, f"the array ctx.{name}")
+                shadow.__dict__[name] = second.vouch(wrap(self._kind, value), new, f"the array ctx.{name}")
             elif has_bare_numbers(value, ()) and (second.trouble or second.watcher.cuts):
                 return f"ctx.{name} holds numbers that may depend on the inputs ({second.trouble or second.watcher.cuts[0]})."
         return ""
@@ -199,7 +199,7 @@ class PrimitiveNode(Node):
         return type(self).__name__
 
     def _argument_names(self) -> list[str]:
-        return rules.parameter_names(self.operator.forward, 1)
+        return rules.parameter_names(self._operator.forward, 1)
 
 
 class SavedConstant:
@@ -269,7 +269,7 @@ class Primitive:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         name = cls.__dict__.get("node_name") or f"{cls.__name__}Backward"
-        cls._node = type(name, (cls.node_base,), {"operator": cls, "__slots__": (), "__module__": cls.__module__})
+        cls._node = type(name, (cls.node_base,), {"_operator": cls, "__slots__": (), "__module__": cls.__module__})
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **options: Any) -> Any:
@@ -312,8 +312,8 @@ class Primitive:
                 else:
                     needs.append(True)
                     differentiable = True
-                    if mode is not _ON and not mode.recording and mode is not _OFF:
-                        mode.reads(value)
+                    if mode is not _ON and not mode._recording and mode is not _OFF:
+                        mode._reads(value)
             else:
                 if first is None and hasattr(value, "dtype"):
                     first = value
@@ -329,11 +329,11 @@ class Primitive:
         if kind is None:
             return result
         if result.__class__ is not ndarray or cls.view or result.base is not None or result is first:
-            return _finish(cls, ctx, kind, args, edges, result, options, differentiable and mode.recording)
+            return _finish(cls, ctx, kind, args, edges, result, options, differentiable and mode._recording)
         output = _new(kind)
         output._array = result
         output._edge = output._buffer = output._grad = None
-        if differentiable and mode.recording:
+        if differentiable and mode._recording:
             _record(ctx, kind, args, edges, (output,), options)
         return output
 
@@ -349,15 +349,15 @@ def _apply_to_one(cls: Any, x: Tensor) -> Any:
     if edge is not None:
         if edge.__class__ is not tuple:
             edge = edge.resolve(x)
-        if edge is not None and mode is not _ON and not mode.recording and mode is not _OFF:
-            mode.reads(x)
+        if edge is not None and mode is not _ON and not mode._recording and mode is not _OFF:
+            mode._reads(x)
     ctx = _new(cls._node)
     ctx.xp = np if array.__class__ is ndarray else arrays.namespace(array)
     ctx.to_save = None
     ctx.needs_input_grad = _NOT_NEEDED if edge is None else _NEEDED
     result = cls.forward(ctx, array)
     kind = x.__class__
-    recorded = edge is not None and mode.recording
+    recorded = edge is not None and mode._recording
     if result.__class__ is not ndarray or cls.view or result.base is not None or result is array:
         return _finish(cls, ctx, kind, (x,), (edge,), result, {}, recorded)
     output = _new(kind)
@@ -368,11 +368,11 @@ def _apply_to_one(cls: Any, x: Tensor) -> Any:
         output._edge = None
         return output
     output._edge = (ctx, 0)
-    ctx.edges = (edge,)
-    ctx.number = next_number()
-    ctx.hooks = None
-    ctx.kind = kind
-    ctx.specs = ((result.shape, dtype),)
+    ctx._edges = (edge,)
+    ctx._number = next_number()
+    ctx._hooks = None
+    ctx._kind = kind
+    ctx._specs = ((result.shape, dtype),)
     values = ctx.to_save
     if (
         values is not None
@@ -382,9 +382,9 @@ def _apply_to_one(cls: Any, x: Tensor) -> Any:
         and mode is _ON
         and not ctx.__dict__
     ):
-        ctx.saved = (x,)
+        ctx._saved = (x,)
     else:
-        _keep(ctx, (x,), ctx.edges, (output,), _NO_OPTIONS)
+        _keep(ctx, (x,), ctx._edges, (output,), _NO_OPTIONS)
     return output
 
 
@@ -446,10 +446,10 @@ def _wrap(kind: Any, array: Any, xp: Any) -> Any:
 
 def _record(ctx: Any, kind: Any, args: Any, edges: Any, outputs: Any, options: Any) -> None:
     """Make ctx the node of its outputs."""
-    ctx.edges = tuple(edges)
-    ctx.number = next_number()
-    ctx.hooks = None
-    ctx.kind = kind
+    ctx._edges = tuple(edges)
+    ctx._number = next_number()
+    ctx._hooks = None
+    ctx._kind = kind
     specs: list[Any] = []
     for output in outputs:
         if isinstance(output, Tensor):
@@ -462,7 +462,7 @@ def _record(ctx: Any, kind: Any, args: Any, edges: Any, outputs: Any, options: A
             specs.append((array.shape, dtype))
         else:
             specs.append(None)
-    ctx.specs = tuple(specs)
+    ctx._specs = tuple(specs)
     _keep(ctx, args, edges, outputs, options)
 
 
@@ -484,20 +484,20 @@ def _keep(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> None:
                 intermediate = intermediate or entry.__class__ is _Intermediate
                 found.append(entry)
         entries = tuple(found)
-    ctx.saved = entries
+    ctx._saved = entries
     if _current() is not _ON:
-        _current().created(ctx)
+        _current()._created(ctx)
     if intermediate or (ctx.__dict__ and _holds_results(ctx, args, options)):
-        ctx.saved = Saved(entries or (), Rerun(args, edges, partial(_run_again, ctx, options)))
+        ctx._saved = Saved(entries or (), Rerun(args, edges, partial(_run_again, ctx, options)))
 
 
 def _run_again(ctx: Any, options: Any, args: list[Any]) -> Any:
     """Forward on Tensors, with the differentiable namespace; its ctx has the saved values in the graph."""
-    again = _new(ctx.operator._node)
+    again = _new(ctx._operator._node)
     again.xp = Recorded.xp
     again.to_save = ()
     again.needs_input_grad = ctx.needs_input_grad
-    ctx.operator.forward(again, *args, **options)
+    ctx._operator.forward(again, *args, **options)
     return again
 
 
@@ -534,7 +534,7 @@ def _holds_results(ctx: Any, args: Any, options: Any) -> bool:
 
 
 def _note_view(cls: Any, source: Any, outputs: Any, options: Any, single: bool) -> None:
-    forbidden = "" if modes.current().recording or not source.requires_grad else "A view was created in no_grad mode"
+    forbidden = "" if modes.current()._recording or not source.requires_grad else "A view was created in no_grad mode"
     for position, output in enumerate(outputs):
         if isinstance(output, Tensor) and views.is_alias(output._array, source._array):
             steps = options if single else {**options, "_output": position}

@@ -31,25 +31,25 @@ class FunctionNode(Ctx):
 
     __slots__ = ()
 
-    def pull(self, cotangents: list[Any], task: Any) -> Any:
+    def _pull(self, cotangents: list[Any], task: Any) -> Any:
         if task.record or task.running is not None:
             return self._pull_watched(cotangents, task)
         cotangent = cotangents[0]
-        edges = self.edges
-        if cotangent.__class__ is not ndarray or len(cotangents) != 1 or self.operator.boxed_grads_call:
+        edges = self._edges
+        if cotangent.__class__ is not ndarray or len(cotangents) != 1 or self._operator.boxed_grads_call:
             return self._fit(self._call_rule(self._incoming(cotangents, False)), False, task)
-        incoming = _new(self.kind)
+        incoming = _new(self._kind)
         incoming._array = (
-            cotangent if cotangent.flags.c_contiguous or self.operator.any_layout else arrays.contiguous(cotangent)
+            cotangent if cotangent.flags.c_contiguous or self._operator.any_layout else arrays.contiguous(cotangent)
         )
         incoming._buffer = BORROWED
         incoming._edge = incoming._grad = None
-        operator = self.operator
+        operator = self._operator
         rule = operator.backward
         grads = (rule if rule is not no_backward else operator.vjp)(self, incoming)
         if len(edges) == 1 and edges[0] and isinstance(grads, Tensor):
             producer, number = edges[0]
-            shape, dtype = producer.specs[number]
+            shape, dtype = producer._specs[number]
             array = grads._array
             if array.__class__ is ndarray and array.dtype is dtype and array.shape == shape:
                 return (array,)
@@ -58,33 +58,33 @@ class FunctionNode(Ctx):
     def _incoming(self, cotangents: list[Any], record: bool) -> list[Any]:
         """The cotangents as backward gets them: Tensors, contiguous, zeros where nothing came (if wanted)."""
         incoming = []
-        kind = self.kind
+        kind = self._kind
         for position, cotangent in enumerate(cotangents):
             if cotangent is None:
                 incoming.append(self._missing(position))
                 continue
             cotangent = unmask(cotangent)
             if record:
-                incoming.append(cotangent if self.operator.any_layout else _contiguous_tensor(cotangent))
+                incoming.append(cotangent if self._operator.any_layout else _contiguous_tensor(cotangent))
             else:
-                if not self.operator.any_layout:
+                if not self._operator.any_layout:
                     cotangent = arrays.contiguous(cotangent)
                 incoming.append(wrap(kind, cotangent, BORROWED))
         return incoming
 
     def _missing(self, position: int) -> Any:
-        spec = self.specs[position]
+        spec = self._specs[position]
         marks = self._marks
         if spec is None or (marks is not None and not marks.materialize):
             return None
         if not self._materialize_non_diff_grads and position in self._non_differentiable():
             return None
         xp = arrays.namespace(self._example())
-        return wrap(self.kind, arrays.zeros(spec[0], spec[1], xp))
+        return wrap(self._kind, arrays.zeros(spec[0], spec[1], xp))
 
     def _example(self) -> Any:
-        for edge in self.edges:
-            if edge and edge[0].number < 0:
+        for edge in self._edges:
+            if edge and edge[0]._number < 0:
                 return edge[0].variable._array
         return np.empty(0)
 
@@ -92,13 +92,13 @@ class FunctionNode(Ctx):
         return self._marks.non_differentiable if self._marks is not None else ()
 
     def _call_rule(self, incoming: list[Any]) -> Any:
-        rule = find_rule(self.operator)
-        grads = rule(self, incoming) if self.operator.boxed_grads_call else rule(self, *incoming)
+        rule = find_rule(self._operator)
+        grads = rule(self, incoming) if self._operator.boxed_grads_call else rule(self, *incoming)
         return rules.as_sequence(self, grads)
 
     def _fit(self, grads: list[Any], record: bool, task: Any) -> list[Any]:
         """Check what backward returned, and project it into the spaces of the arguments."""
-        for position, (edge, grad) in enumerate(zip(self.edges, grads, strict=True)):
+        for position, (edge, grad) in enumerate(zip(self._edges, grads, strict=True)):
             if grad is None:
                 continue
             if not isinstance(grad, Tensor):
@@ -112,7 +112,7 @@ class FunctionNode(Ctx):
                 grads[position] = None
                 continue
             producer, number = edge
-            shape, dtype = producer.specs[number]
+            shape, dtype = producer._specs[number]
             if not record:
                 array = grad._array
                 if array.shape != shape or array.dtype != dtype:
@@ -124,7 +124,7 @@ class FunctionNode(Ctx):
 
     def _pull_watched(self, cotangents: list[Any], task: Any) -> Any:
         """The same step when the pass asks for some gradients only, or is itself recorded."""
-        pull = Pull(self, tuple([task.wants(edge) and need for edge, need in zip(self.edges, self._needs, strict=True)]))
+        pull = Pull(self, tuple([task.wants(edge) and need for edge, need in zip(self._edges, self._needs, strict=True)]))
         outer = pulling.set(pull)
         try:
             if not task.record:
@@ -136,7 +136,7 @@ class FunctionNode(Ctx):
     def _pull_recorded(self, cotangents: list[Any], pull: Pull, task: Any) -> Any:
         self._recompute(pull)
         watcher = Watcher()
-        settings = modes.current().settings.replace(watcher=watcher)
+        settings = modes.current()._settings.replace(watcher=watcher)
         incoming = self._incoming(cotangents, True)
         token = modes.enter(modes.plain(True, settings))
         try:
@@ -145,13 +145,13 @@ class FunctionNode(Ctx):
             modes.leave(token)
         reason = self._reason_to_refuse(watcher)
         if reason:
-            edges = [*self.edges, *[c._resolved() for c in incoming if isinstance(c, Tensor)]]
+            edges = [*self._edges, *[c._resolved() for c in incoming if isinstance(c, Tensor)]]
             grads = [g if g is None else refused(g, edges, *reason) for g in grads]
         return grads
 
     def _reason_to_refuse(self, watcher: Watcher) -> Any:
         """Why the gradients just computed must not be differentiated again, if they must not."""
-        name = self.operator.__name__
+        name = self._operator.__name__
         if watcher.once:
             return (
                 f"trying to differentiate twice a function that was marked with @once_differentiable: {name}",
@@ -178,7 +178,7 @@ class FunctionNode(Ctx):
 
     def _recompute(self, pull: Pull) -> None:
         """Where forward saved intermediates: their versions from a second, recorded run of forward."""
-        saved = self.saved
+        saved = self._saved
         if saved.__class__ is not Saved:
             return
         second = Recomputed(self, saved.rerun)
@@ -250,5 +250,5 @@ class ClearingNode(FunctionNode):
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         values = super().saved_tensors
-        self.saved = CLEARED
+        self._saved = CLEARED
         return values

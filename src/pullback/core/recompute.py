@@ -69,7 +69,7 @@ class Recomputed:
             self._run(rerun)
 
     def _run(self, rerun: Rerun) -> None:
-        settings = modes.current().settings.replace(watcher=self.watcher)
+        settings = modes.current()._settings.replace(watcher=self.watcher)
         token = modes.enter(modes.plain(True, settings))
         try:
             self.ctx = rerun.call(rerun.arguments(self.node))
@@ -82,7 +82,7 @@ class Recomputed:
 
     def vouch(self, old: Tensor, new: Any, what: str) -> Any:
         """`new`, the second run's version of the saved value `old`, or a delayed error over the old one."""
-        name = f"{self.node.operator.__name__}.forward saved {what}, which is neither an input nor an output"
+        name = f"{self.node._operator.__name__}.forward saved {what}, which is neither an input nor an output"
         if self.trouble:
             return self._refuse(old, name, self.trouble)
         if not isinstance(new, Tensor):
@@ -105,7 +105,7 @@ class Recomputed:
 
     def _refuse(self, old: Tensor, what: str, why: str) -> Any:
         return refused(
-            old, self.node.edges, f"{what}: the second derivative through it is refused", f"{why} It would be silently wrong."
+            old, self.node._edges, f"{what}: the second derivative through it is refused", f"{why} It would be silently wrong."
         )
 
 

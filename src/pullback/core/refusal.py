@@ -28,18 +28,18 @@ class Refusal(Node):
     __slots__ = ("instead", "what", "why")
 
     def __init__(self, edges: Iterable[Any], tensor: Tensor, what: str, why: str, instead: str) -> None:
-        self.edges = tuple(edge for edge in edges if edge)
-        self.number = next_number()
-        self.saved = None
-        self.hooks = None
-        self.kind = type(tensor)
-        self.specs = ((tensor._array.shape, tensor.dtype),)
+        self._edges = tuple(edge for edge in edges if edge)
+        self._number = next_number()
+        self._saved = None
+        self._hooks = None
+        self._kind = type(tensor)
+        self._specs = ((tensor._array.shape, tensor.dtype),)
         self.what, self.why, self.instead = what, why, instead
 
     def name(self) -> str:
         return "Error"
 
-    def pull(self, cotangents: list[Any], task: Any) -> Any:
+    def _pull(self, cotangents: list[Any], task: Any) -> Any:
         raise lesson(DerivativeRefused, self.what, why=self.why, instead=self.instead, node=self)
 
 
@@ -49,24 +49,24 @@ class Constant(Node):
     __slots__ = ()
 
     def __init__(self, edges: Iterable[Any], tensor: Tensor) -> None:
-        self.edges = tuple(edge for edge in edges if edge)
-        self.number = next_number()
-        self.saved = None
-        self.hooks = None
-        self.kind = type(tensor)
-        self.specs = ((tensor._array.shape, tensor.dtype),)
+        self._edges = tuple(edge for edge in edges if edge)
+        self._number = next_number()
+        self._saved = None
+        self._hooks = None
+        self._kind = type(tensor)
+        self._specs = ((tensor._array.shape, tensor.dtype),)
 
     def name(self) -> str:
         return "ConstantBackward"
 
-    def pull(self, cotangents: list[Any], task: Any) -> list[Any]:
+    def _pull(self, cotangents: list[Any], task: Any) -> list[Any]:
         if cotangents[0] is None:
-            return [None] * len(self.edges)
+            return [None] * len(self._edges)
         like = unmask(cotangents[0])
         xp = arrays.namespace(like._array if task.record else like)
         zeros = []
-        for producer, position in self.edges:
-            shape, dtype = producer.specs[position]
+        for producer, position in self._edges:
+            shape, dtype = producer._specs[position]
             zero = arrays.zeros(shape, dtype, xp)
             zeros.append(wrap(type(like), zero) if task.record else zero)
         return zeros
@@ -76,12 +76,12 @@ def refused(tensor: Tensor, edges: Iterable[Any], what: str, why: str, instead: 
     """The same values, with a delayed error as their place in the graph."""
     own = tensor._resolved()
     node = Refusal((*edges, own), tensor, what, why, instead)
-    return wrap(type(tensor), tensor._array, tensor._buffer, (node, 0)) if node.edges else tensor
+    return wrap(type(tensor), tensor._array, tensor._buffer, (node, 0)) if node._edges else tensor
 
 
 def constant(tensor: Tensor, edges: Iterable[Any]) -> Any:
     """The same values, connected to the inputs by a derivative of zero."""
     node = Constant(edges, tensor)
-    return wrap(type(tensor), tensor._array, tensor._buffer, (node, 0)) if node.edges else tensor
+    return wrap(type(tensor), tensor._array, tensor._buffer, (node, 0)) if node._edges else tensor
 
 

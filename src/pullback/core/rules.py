@@ -38,7 +38,7 @@ def argument(node: Any, position: int) -> str:
 
 def located(error: RuleError, node: Any) -> RuleError:
     """The error, with a note that says where the rule is defined."""
-    place = defined_at(node.operator.backward)
+    place = defined_at(node._operator.backward)
     if place:
         error.add_note(f"{place}.")
     return error
@@ -47,11 +47,11 @@ def located(error: RuleError, node: Any) -> RuleError:
 def as_sequence(node: Any, grads: Any) -> list[Any]:
     """What backward returned as a list with one entry per argument; extra trailing ``None`` dropped."""
     found = list(grads) if isinstance(grads, tuple) else [grads]
-    expected = len(node.edges)
+    expected = len(node._edges)
     while len(found) > expected and found[-1] is None:
         found.pop()
     if len(found) != expected:
-        if grads is None and not any(node.edges):
+        if grads is None and not any(node._edges):
             return [None] * expected
         names = ", ".join(node._argument_names()) or "its arguments"
         hint = (
@@ -131,9 +131,9 @@ def may_sum(node: Node, shape: tuple[int, ...], target: tuple[int, ...]) -> bool
     """
     if not arrays.broadcasts_to(target, shape):
         return False
-    if any(spec and spec[0] == shape for spec in node.specs):
+    if any(spec and spec[0] == shape for spec in node._specs):
         return True
-    shapes = [edge[0].specs[edge[1]][0] for edge in node.edges if edge]
+    shapes = [edge[0]._specs[edge[1]][0] for edge in node._edges if edge]
     try:
         return arrays.np.broadcast_shapes(*shapes) == shape
     except ValueError:
@@ -142,8 +142,8 @@ def may_sum(node: Node, shape: tuple[int, ...], target: tuple[int, ...]) -> bool
 
 def fit(node: Node, position: int, cotangent: Any, xp: Any) -> Any:
     """One cotangent, validated and projected into the space of its argument."""
-    producer, number = node.edges[position]
-    shape, dtype = producer.specs[number]
+    producer, number = node._edges[position]
+    shape, dtype = producer._specs[number]
     got = tuple(cotangent.shape)
     if got != shape and not may_sum(node, got, tuple(shape)):
         raise bad_shape(node, position, got, tuple(shape))

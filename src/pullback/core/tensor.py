@@ -51,7 +51,7 @@ class Leaf:
             self.hooks = Hooks(kind)
             node = self.node() if self.node is not None else None
             if node is not None:
-                node.hooks = self.hooks
+                node._hooks = self.hooks
         return self.hooks
 
 
@@ -61,27 +61,27 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     def __init__(self, variable: Tensor, hooks: Hooks | None) -> None:
-        self.edges = ()
-        self.number = LEAF_NUMBER
-        self.saved = None
-        self.hooks = hooks
-        self.kind = type(variable)
+        self._edges = ()
+        self._number = LEAF_NUMBER
+        self._saved = None
+        self._hooks = hooks
+        self._kind = type(variable)
         self.variable = variable
 
     @property
-    def specs(self) -> Any:  # type: ignore[override]
+    def _specs(self) -> Any:  # type: ignore[override]
         array = self.variable._array
         return ((array.shape, arrays.dtype_of(array)),)
 
-    def pull(self, cotangents: list[Any], task: Any) -> None:
+    def _pull(self, cotangents: list[Any], task: Any) -> None:
         cotangent = cotangents[0]
         if cotangent is None:
             return
         if task.record:
             cotangent = task.connect(cotangent, ((self, 0),), True)
         self.variable._accumulate(cotangent, task.record)
-        if self.hooks is not None:
-            for hook in list(self.hooks.after_accumulate.values()):
+        if self._hooks is not None:
+            for hook in list(self._hooks.after_accumulate.values()):
                 result = hook(self.variable)
                 if result is not None and result is not self.variable:
                     raise lesson(
@@ -229,7 +229,7 @@ class Tensor:
             return None
         if edge.__class__ is not tuple:
             edge = edge.resolve(self)
-            if edge is None or edge[0].number == LEAF_NUMBER:
+            if edge is None or edge[0]._number == LEAF_NUMBER:
                 return None
         return edge[0]
 
@@ -255,7 +255,7 @@ class Tensor:
         edge = self._resolved()
         if edge is None:
             return 0
-        return edge[0].number if edge[0].number >= 0 else edge[0].variable._edge.number
+        return edge[0]._number if edge[0]._number >= 0 else edge[0].variable._edge.number
 
     @property
     def _view(self) -> Any:
@@ -279,12 +279,12 @@ class Tensor:
         if self._buffer is None:
             self._buffer = Buffer()
             if self._edge.__class__ is tuple:
-                self._edge[0].adopt_buffer(self._edge[1], self._buffer)
+                self._edge[0]._adopt_buffer(self._edge[1], self._buffer)
         return self._buffer
 
     def detach(self) -> Tensor:
         """The same memory without gradients; writes to it are noticed by whoever saved this Tensor."""
-        modes.current().leaves(self, "detach()")
+        modes.current()._leaves(self, "detach()")
         alias = self._alias()
         alias._buffer = buffer = self._shared_buffer()
         buffer.locked = buffer.locked or self._edge.__class__ is tuple
@@ -293,7 +293,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory, without gradients and without a shared write log."""
-        modes.current().leaves(self, ".data")
+        modes.current()._leaves(self, ".data")
         return self._alias()
 
     @data.setter
@@ -314,7 +314,7 @@ class Tensor:
                 why="the view and its base share one history.",
                 instead="use y = x.detach().",
             )
-        modes.current().leaves(self, "detach_()")
+        modes.current()._leaves(self, "detach_()")
         if self._edge.__class__ is tuple:
             self._shared_buffer().touch()  # whoever saved this Tensor relied on its place in the graph
         self._edge = None
@@ -329,14 +329,14 @@ class Tensor:
         """
         if self._edge is not None and self.requires_grad:
             mode = modes.current()
-            if mode.recording and mode.settings.watcher is None:
+            if mode._recording and mode._settings.watcher is None:
                 raise lesson(
                     GraphError,
                     "Can't call numpy() on Tensor that requires grad.",
                     why="what NumPy computes from it would have no gradient.",
                     instead="x.detach().numpy() for the values; pullback's own functions to stay differentiable.",
                 )
-            mode.leaves(self, "numpy()")
+            mode._leaves(self, "numpy()")
         array = self._array
         if not isinstance(array, np.ndarray):
             return np.asarray(array)
@@ -349,7 +349,7 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         if self._edge is not None and self.requires_grad:
             mode = modes.current()
-            if mode.recording and mode.settings.watcher is None:
+            if mode._recording and mode._settings.watcher is None:
                 raise lesson(
                     GraphError,
                     "Can't convert a Tensor that requires grad to a NumPy array (np.asarray, np.array, ...).",
@@ -357,7 +357,7 @@ class Tensor:
                     instead="pullback.stack([...]) or pullback.as_tensor([...]) to build an array of Tensors; "
                     "x.detach().numpy() for the values.",
                 )
-            mode.leaves(self, "np.asarray")
+            mode._leaves(self, "np.asarray")
         array = np.asarray(self._array)
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)
@@ -368,14 +368,14 @@ class Tensor:
     def __dlpack__(self, **kwargs: Any) -> Any:
         if self._edge is not None and self.requires_grad:
             mode = modes.current()
-            if mode.recording and mode.settings.watcher is None:
+            if mode._recording and mode._settings.watcher is None:
                 raise lesson(
                     BufferError,
                     "Can't export a Tensor that requires grad through DLPack.",
                     why="the other library would compute without gradients.",
                     instead="x.detach().",
                 )
-            mode.leaves(self, "DLPack")
+            mode._leaves(self, "DLPack")
         return self._array.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> Any:
@@ -384,7 +384,7 @@ class Tensor:
     def item(self) -> Any:
         """The one element as a Python number."""
         if self._edge is not None:
-            modes.current().leaves(self, "item()")
+            modes.current()._leaves(self, "item()")
         if arrays.size(self._array) != 1:
             raise lesson(
                 GraphError,
@@ -396,7 +396,7 @@ class Tensor:
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
         if self._edge is not None:
-            modes.current().leaves(self, "tolist()")
+            modes.current()._leaves(self, "tolist()")
         return np.asarray(self._array).tolist()
 
     def __bool__(self) -> bool:
@@ -494,22 +494,22 @@ class Tensor:
                 instead="ask for gradients where the Tensor is made: tensor(..., requires_grad=True).",
             )
         edge = self._resolved()
-        if edge[0].number != LEAF_NUMBER:
+        if edge[0]._number != LEAF_NUMBER:
             self._node_hooks(edge[0]).retain[edge[1]] = weakref.ref(self)
 
     @property
     def retains_grad(self) -> bool:
         """True after `retain_grad` on a non-leaf."""
         edge = self._resolved()
-        if not edge or edge[0].hooks is None or edge[0].number == LEAF_NUMBER:
+        if not edge or edge[0]._hooks is None or edge[0]._number == LEAF_NUMBER:
             return False
-        reference = edge[0].hooks.retain.get(edge[1])
+        reference = edge[0]._hooks.retain.get(edge[1])
         return reference is not None and reference() is self
 
     def _node_hooks(self, node: Node) -> Hooks:
-        if node.hooks is None:
-            node.hooks = Hooks(type(self))
-        return node.hooks
+        if node._hooks is None:
+            node._hooks = Hooks(type(self))
+        return node._hooks
 
     def _hook_table(self, purpose: str) -> tuple[Hooks, int]:
         if not self.requires_grad:
@@ -559,7 +559,7 @@ class Tensor:
                 why="a copy of a computed Tensor would have no graph, or two.",
                 instead="x.detach().clone() for the values.",
             )
-        modes.current().leaves(self, "deepcopy")
+        modes.current()._leaves(self, "deepcopy")
         result = _rebuild(type(self), arrays.copy(self._array, arrays.namespace(self._array)), self.requires_grad)
         memo[id(self)] = result
         if self._grad is not None:
@@ -570,7 +570,7 @@ class Tensor:
         return wrap(type(self), self._array, self._shared_buffer(), self._edge)
 
     def __reduce__(self) -> Any:
-        modes.current().leaves(self, "pickle")
+        modes.current()._leaves(self, "pickle")
         return _rebuild, (type(self), np.asarray(self._array), self.requires_grad)
 
 

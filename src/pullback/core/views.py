@@ -100,24 +100,24 @@ class WriteView(Node):
     __slots__ = ("steps",)
 
     def __init__(self, base: Tensor, value_edge: Any, steps: Steps) -> None:
-        self.edges = (base._resolved(), value_edge)
-        self.number = next_number()
-        self.saved = None
-        self.hooks = None
-        self.kind = type(base)
-        self.specs = ((base._array.shape, base.dtype),)
+        self._edges = (base._resolved(), value_edge)
+        self._number = next_number()
+        self._saved = None
+        self._hooks = None
+        self._kind = type(base)
+        self._specs = ((base._array.shape, base.dtype),)
         self.steps = steps
 
     def name(self) -> str:
         return "CopySlices"
 
-    def pull(self, cotangents: list[Any], task: Any) -> tuple[Any, Any]:
+    def _pull(self, cotangents: list[Any], task: Any) -> tuple[Any, Any]:
         given = cotangents[0]
         if given is None:
             return None, None
         cotangent = unmask(given)
-        of_value = replay(self.steps, cotangent) if task.wants(self.edges[1]) else None
-        of_base = self._outside(cotangent, given, task) if task.wants(self.edges[0]) else None
+        of_value = replay(self.steps, cotangent) if task.wants(self._edges[1]) else None
+        of_base = self._outside(cotangent, given, task) if task.wants(self._edges[0]) else None
         if of_value is not None and given.__class__ is Masked:
             of_value = Masked(of_value, lambda: replay(self.steps, given.mask))
         return of_base, of_value
@@ -153,17 +153,17 @@ class Overwrite(Node):
     __slots__ = ()
 
     def __init__(self, tensor: Tensor, edge: Any) -> None:
-        self.edges = (edge,)
-        self.number = next_number()
-        self.saved = None
-        self.hooks = None
-        self.kind = type(tensor)
-        self.specs = ((tensor._array.shape, tensor.dtype),)
+        self._edges = (edge,)
+        self._number = next_number()
+        self._saved = None
+        self._hooks = None
+        self._kind = type(tensor)
+        self._specs = ((tensor._array.shape, tensor.dtype),)
 
     def name(self) -> str:
         return "CopyBackwards"
 
-    def pull(self, cotangents: list[Any], task: Any) -> tuple[Any]:
+    def _pull(self, cotangents: list[Any], task: Any) -> tuple[Any]:
         cotangent = unmask(cotangents[0])
         return (None if cotangent is None else cotangent * 0,)
 
@@ -181,7 +181,7 @@ def check_writable(tensor: Tensor) -> None:
                 why="one element of the memory may stand for many elements of the tensor.",
                 instead="x.clone(), and write into that.",
             )
-    if not modes.current().recording:
+    if not modes.current()._recording:
         return
     view = tensor._view
     if view is None:
@@ -234,8 +234,8 @@ def wrote(target: Tensor, edge: Any) -> None:
     """After the memory of `target` was written: log it, and give it the history `edge`."""
     mode = modes.current()
     target._shared_buffer().wrote(target._array)
-    mode.wrote(target)
-    if mode.recording:
+    mode._wrote(target)
+    if mode._recording:
         rebase(target, edge)
 
 

@@ -1,5 +1,43 @@
 """Imports every module of operators, so that the registry is full."""
 
-from pullback.ops import arithmetic, creation, elementary, shapes
+from pullback.ops import (
+    activations,
+    arithmetic,
+    comparison,
+    complexes,
+    creation,
+    elementary,
+    indexing,
+    inplace,
+    joining,
+    linalg,
+    norms,
+    powers,
+    reductions,
+    rounding,
+    selection,
+    shapes,
+    sorting,
+    statistics,
+)
 
-__all__ = ["arithmetic", "creation", "elementary", "shapes"]
+__all__ = [
+    "activations",
+    "arithmetic",
+    "comparison",
+    "complexes",
+    "creation",
+    "elementary",
+    "indexing",
+    "inplace",
+    "joining",
+    "linalg",
+    "norms",
+    "powers",
+    "reductions",
+    "rounding",
+    "selection",
+    "shapes",
+    "sorting",
+    "statistics",
+]

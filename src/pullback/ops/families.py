@@ -7,6 +7,7 @@ needs, and so what is saved: ``x`` (or ``a``, ``b``) inputs, ``y`` the result, `
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -48,23 +49,28 @@ def carry(ctx: Any, grad: Any, masked: Masked, position: int, xp: Any) -> Any:
     return Masked(grad, lambda: masked.mask) if grad.shape == masked.shape else grad
 
 
-def chosen(mask: Any, ct: Any, xp: Any, kept: Any = None) -> Masked:
-    """What a selecting operator sends back: the cotangent where `mask` holds, a structural zero elsewhere.
+def chosen(mask: Any, ct: Any, xp: Any) -> Masked:
+    """What a selecting operator sends back: the cotangent where `mask` holds, a structural zero elsewhere."""
 
-    `kept` is the mask of what is no structural zero, where that is more than `mask` (a kink belongs to both sides).
-    """
-    kept = mask if kept is None else kept
+    def full_mask() -> Any:
+        bare_mask = without_graph(mask)
+        if bare_mask.shape == ct.shape:
+            return bare_mask
+        return arrays.namespace(bare_mask).broadcast_to(bare_mask, ct.shape)
 
-    def bare_mask() -> Any:
-        bare = kept._array if isinstance(kept, Tensor) else kept
-        return bare if bare.shape == ct.shape else arrays.namespace(bare).broadcast_to(bare, ct.shape)
+    return Masked(xp.where(mask, ct, 0.0), full_mask)
 
-    return Masked(xp.where(mask, ct, 0.0), bare_mask)
+
+def without_graph(value: Any) -> Any:
+    """The bare array, whether a rule runs on arrays or on Tensors."""
+    return value._array if isinstance(value, Tensor) else value
 
 
 def _times(ct: Any, partial: Any, xp: Any) -> Any:
     """``ct * conj(partial)``, the vjp of an elementwise operator."""
-    if hasattr(partial, "dtype") and arrays.is_complex(partial.dtype):
+    if partial.__class__ is complex:
+        partial = partial.conjugate()
+    elif hasattr(partial, "dtype") and arrays.is_complex(partial.dtype):
         partial = xp.conj(partial)
     return ct * partial
 
@@ -81,11 +87,20 @@ class ElementwiseNode(PrimitiveNode):
 
     __slots__ = ()
 
-    def pull(self, cotangents: list[Any], task: Any) -> Any:
-        if cotangents[0].__class__ is Masked:
-            with np.errstate(all="ignore"):
-                return PrimitiveNode.pull(self, cotangents, task)
-        return PrimitiveNode.pull(self, cotangents, task)
+    def _pull(self, cotangents: list[Any], task: Any) -> Any:
+        ct = cotangents[0]
+        if ct.__class__ is not Masked:
+            return PrimitiveNode._pull(self, cotangents, task)
+        with np.errstate(all="ignore"):
+            if task.record or ct.value.__class__ is not ndarray or self._broadcasts(ct.shape):
+                return PrimitiveNode._pull(self, cotangents, task)
+            grads = self._pull([ct.value], task)  # perhaps shorter: see `_quicken_unary`
+            rule = self._operator.mask_rule
+            return [grad if grad is None else rule(self, grad, ct, k, np) for k, grad in enumerate(grads)]
+
+    def _broadcasts(self, shape: Any) -> bool:
+        """True when an argument has another shape than the result: masks must come before sums then."""
+        return any(edge and edge[0]._specs[edge[1]][0] != shape for edge in self._edges)
 
 
 class Elementwise(Primitive):
@@ -179,7 +194,7 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
         edge = x._edge
         if edge is not None:
             mode = _current()
-            if mode is not _ON and not mode.recording:
+            if mode is not _ON and not mode._recording:
                 if mode is not _OFF:
                     _note_reads(mode, x, edge, x, edge)
                 edge = None
@@ -197,28 +212,28 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
             if edge is None:
                 return out
         node = _new(node_type)
-        node.edges = (edge,)
-        node.number = next_number()
-        node.specs = ((y.shape, dtype),)
-        node.hooks = None
-        node.kind = kind
+        node._edges = (edge,)
+        node._number = next_number()
+        node._specs = ((y.shape, dtype),)
+        node._hooks = None
+        node._kind = kind
         if saves_input:
-            node.saved = (x,) if x._buffer is None else (pack(x, (x,), (edge,), ()),)
+            node._saved = (x,) if x._buffer is None else (pack(x, (x,), (edge,), ()),)
         else:
-            node.saved = (saved_result(kind, y),) if saves_output else None
+            node._saved = (saved_result(kind, y),) if saves_output else None
         if mode is not _ON:
-            mode.created(node)
+            mode._created(node)
         out._edge = (node, 0)
         return out
 
     _name_like(apply, name, operator)
     operator.apply = staticmethod(apply)
-    slow = ElementwiseNode.pull
+    slow = ElementwiseNode._pull
     takes_xp = uses[:1] == ("xp",)
 
-    def pull(self: Any, cotangents: list[Any], task: Any) -> Any:
+    def _pull(self: Any, cotangents: list[Any], task: Any) -> Any:
         ct = cotangents[0]
-        saved = self.saved
+        saved = self._saved
         if task.record or ct.__class__ is not ndarray or saved is FREED:
             return slow(self, cotangents, task)
         entry = saved[0]
@@ -234,7 +249,7 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
         return (-ct,) if ct is not None and ct.__class__ is not Masked else slow(self, cotangents, task)
 
     short = {ONE: pull_one, MINUS_ONE: pull_minus_one, ZERO: slow}
-    node_type.pull = short[partial] if isinstance(partial, str) else pull
+    node_type._pull = short[partial] if isinstance(partial, str) else _pull
 
 
 # -------------------------------------------------------------------------------------------------------------- binary
@@ -325,7 +340,9 @@ def as_arrays(xp: Any, a: Any, b: Any) -> Any:
 
 def is_operand(value: Any) -> bool:
     """True for what may stand beside a Tensor: numbers and arrays."""
-    return isinstance(value, (int, float, complex)) or (hasattr(value, "dtype") and hasattr(value, "shape"))
+    if isinstance(value, (int, float, complex)):
+        return True
+    return hasattr(value, "dtype") and hasattr(value, "shape") and value.__class__ is not Masked
 
 
 def _not_implemented(name: str, value: Any) -> Any:
@@ -385,13 +402,17 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                 array_a = _ZERO_D.get(a, a) if array_b.dtype is _F8 and a.__class__ in _NUMBERS else a
             else:
                 return general(a, b)
-            if array_a.__class__ is not ndarray or array_b.__class__ is not ndarray:
-                if array_a.__class__ not in _NUMBERS and array_b.__class__ not in _NUMBERS:
+            if array_a.__class__ is not ndarray:
+                if array_a.__class__ not in _NUMBERS or array_b.__class__ is not ndarray:
                     return general(a, b)
-                _remember(array_a if array_a.__class__ in _NUMBERS else array_b)
+                _remember(array_a)
+            elif array_b.__class__ is not ndarray:
+                if array_b.__class__ not in _NUMBERS:
+                    return general(a, b)
+                _remember(array_b)
             if edge_a is not None or edge_b is not None:
                 mode = _current()
-                if mode is not _ON and not mode.recording:
+                if mode is not _ON and not mode._recording:
                     if mode is not _OFF:
                         first = mode._inputs[0] if mode._inputs else None
                         if (edge_a is not None and a is not first) or (edge_b is not None and b is not first):
@@ -415,26 +436,26 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                 keep_a = (edge_a is not None and a_uses_a) or (edge_b is not None and b_uses_a)
                 keep_b = (edge_a is not None and a_uses_b) or (edge_b is not None and b_uses_b)
                 node = _new(node_type)
-                node.edges = (
+                node._edges = (
                     edge_a if isinstance(a, Tensor) else NOT_A_TENSOR,
                     edge_b if isinstance(b, Tensor) else NOT_A_TENSOR,
                 )
-                node.number = next_number()
-                node.hooks = None
-                node.specs = ((y.shape, dtype),)
+                node._number = next_number()
+                node._hooks = None
+                node._specs = ((y.shape, dtype),)
                 node.xp = np
-                node.kind = kind
+                node._kind = kind
                 node.needs_input_grad = (edge_a is not None, edge_b is not None)
                 if keep_a or keep_b:
-                    node.saved = (
+                    node._saved = (
                         _entry(a, edge_a) if keep_a else None,
                         _entry(b, edge_b) if keep_b else None,
                         None,
                     )
                 else:
-                    node.saved = None
+                    node._saved = None
                 if mode is not _ON:
-                    mode.created(node)
+                    mode._created(node)
                 out._edge = (node, 0)
                 return out
             out = _new(kind)
@@ -448,11 +469,11 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
     operator.operator_form = staticmethod(build(_not_implemented))
     _name_like(apply, name, operator)
     operator.apply = staticmethod(apply)
-    slow = ElementwiseNode.pull
+    slow = ElementwiseNode._pull
 
-    def pull(self: Any, cotangents: list[Any], task: Any) -> Any:
+    def _pull(self: Any, cotangents: list[Any], task: Any) -> Any:
         ct = cotangents[0]
-        saved = self.saved
+        saved = self._saved
         if task.record or ct.__class__ is not ndarray or saved is FREED:
             return slow(self, cotangents, task)
         if saved is None:
@@ -467,24 +488,24 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                 b = b._array if isinstance(b, Tensor) and b._buffer is None else bare(b, self)
         else:
             return slow(self, cotangents, task)
-        edge_a, edge_b = self.edges
+        edge_a, edge_b = self._edges
         grad_a = grad_b = None
         running = task.running
         if edge_a and (running is None or task.wants(edge_a)):
             grad_a = rule_a(ct, a, b)
-            shape, dtype = edge_a[0].specs[edge_a[1]]
+            shape, dtype = edge_a[0]._specs[edge_a[1]]
             if grad_a.shape != shape or grad_a.dtype is not dtype:
                 grad_a = fit(self, 0, grad_a, np)
         if edge_b and (running is None or task.wants(edge_b)):
             grad_b = rule_b(ct, a, b)
-            shape, dtype = edge_b[0].specs[edge_b[1]]
+            shape, dtype = edge_b[0]._specs[edge_b[1]]
             if grad_b.shape != shape or grad_b.dtype is not dtype:
                 grad_b = fit(self, 1, grad_b, np)
         return grad_a, grad_b
 
     if differentiable and not any_y:
         rule_a, rule_b = _raw_rule(partials[0], names_a), _raw_rule(partials[1], names_b)
-        node_type.pull = pull
+        node_type._pull = _pull
 
 
 def _note_reads(mode: Any, a: Any, edge_a: Any, b: Any, edge_b: Any) -> None:
@@ -495,13 +516,13 @@ def _note_reads(mode: Any, a: Any, edge_a: Any, b: Any, edge_b: Any) -> None:
             if value is a:
                 break
         else:
-            mode.reads(a)
+            mode._reads(a)
     if edge_b is not None and b is not a:
         for value in inputs:
             if value is b:
                 break
         else:
-            mode.reads(b)
+            mode._reads(b)
 
 
 def _raw_rule(partial: Any, names: tuple[str, ...]) -> Callable[[Any, Any, Any], Any]:
@@ -533,6 +554,7 @@ def constant(name: str, forward: Callable[..., Any] | None = None, doc: str = ""
         ``forward(xp, *arrays)``, where the namespace has no such function.
     """
     run = forward if forward is not None else (lambda xp, *args: getattr(xp, name)(*args))
+    ufunc = getattr(np, name) if forward is None else functools.partial(forward, np)
 
     def op_forward(ctx: Any, *args: Any) -> Any:
         return run(ctx.xp, *args)
@@ -551,8 +573,10 @@ def constant(name: str, forward: Callable[..., Any] | None = None, doc: str = ""
                 elif first is None and hasattr(value, "dtype"):
                     first = value
                 bare_args.append(value)
-            xp = np if first is None or first.__class__ is ndarray else arrays.namespace(first)
-            y = run(xp, *bare_args)
+            if first is None or first.__class__ is ndarray:
+                y = ufunc(*bare_args)
+            else:
+                y = run(arrays.namespace(first), *bare_args)
             return y if kind is None else wrap(kind, np.asarray(y) if isinstance(y, np.generic) else y)
 
         return apply

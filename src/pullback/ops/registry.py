@@ -91,6 +91,10 @@ class Make:
             values = values + 1j * self._draw(shape, low, high)
         return np.asarray(values, dtype=self.dtype)
 
+    def integers(self, *shape: int) -> Any:
+        """Whole numbers from 1 to 9, never differentiable."""
+        return self._rng.integers(1, 10, shape)
+
     def _draw(self, shape: tuple[int, ...], low: float, high: float) -> Any:
         """One number from each of as many equal intervals as there are entries, shuffled."""
         n = math.prod(shape)

@@ -1,0 +1,571 @@
+"""Derivatives of functions: take a function, give a function.
+
+    grad(f)(x)                gradient of a scalar function       value_and_grad(f)(x)   with its value
+    jacobian(f)(x)            all first derivatives               hessian(f)(x)          all second ones
+    vjp(f, x)                 value, and the map  ȳ → Jᵀ ȳ        hvp(f)(x, v)           H v, without H
+    jvp(f, (x,), (v,))        value, and  J v
+
+The functions are ordinary Python on arrays: they receive Tensors in the place of the arguments that are differentiated.
+
+*What comes in goes out*: numbers and arrays give numbers and arrays, Tensors give Tensors.  There is one exception, so that no
+derivative is ever cut off silently: a result that depends on *other* Tensors that require gradients (captured ones, or those of
+an enclosing transform) is a Tensor, connected to them.
+
+Every call makes variables of its own.  So transforms nest to any order, a derivative is never confused with that of an enclosing
+call, and ``.grad`` of nobody is touched.  Inside, recording is on whatever the mode around is; under `no_grad` the results are
+not connected to anything.
+
+Arguments and results may also be tuples, lists and dicts of arrays; derivatives have the same structure.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from pullback.core import arrays, modes
+from pullback.core.differentiate import grad as _grad
+from pullback.core.errors import GraphError, lesson
+from pullback.core.graph import Node, next_number, reach
+from pullback.core.recorded import Recorded
+from pullback.core.tensor import Tensor, wrap
+
+__all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
+
+
+# --------------------------------------------------------------------------------------------------------- structures
+def _leaves(tree: Any) -> list[Any]:
+    """The arrays in nested tuples, lists and dicts, in order."""
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if isinstance(tree, (tuple, list)):
+        return [leaf for branch in tree for leaf in _leaves(branch)]
+    return [tree]
+
+
+def _like(tree: Any, leaves: Iterator[Any]) -> Any:
+    """The structure of `tree` with other leaves."""
+    if isinstance(tree, dict):
+        return {key: _like(branch, leaves) for key, branch in tree.items()}
+    if isinstance(tree, (tuple, list)):
+        branches = [_like(branch, leaves) for branch in tree]
+        return type(tree)(*branches) if hasattr(tree, "_fields") else type(tree)(branches)
+    return next(leaves)
+
+
+def _name(f: Any) -> str:
+    return getattr(f, "__name__", type(f).__name__)
+
+
+# ---------------------------------------------------------------------------------------------------------- variables
+class Variable(Node):
+    """The place of a variable of one call: the way out to the argument it stands for, where that has a place in a graph."""
+
+    __slots__ = ()
+
+    def __init__(self, kind: Any, array: Any, edge: Any) -> None:
+        self._edges = (edge,) if edge else ()
+        self._number = next_number()
+        self._saved = None
+        self._hooks = None
+        self._kind = kind
+        self._specs = ((array.shape, arrays.dtype_of(array)),)
+
+    def name(self) -> str:
+        return "VariableBackward"
+
+    def _pull(self, cotangents: list[Any], task: Any) -> Any:
+        return cotangents
+
+
+def _make(kind: Any, array: Any, edge: Any = None, buffer: Any = None) -> Tensor:
+    """A Tensor that is differentiated, over memory that must not be written through it."""
+    return wrap(kind, arrays.readonly(array), buffer, (Variable(kind, array, edge), 0))
+
+
+def _not_differentiable(what: str, dtype_or_type: Any) -> TypeError:
+    return lesson(
+        TypeError,
+        f"{what} cannot be differentiated: it is {dtype_or_type}",
+        why="a derivative needs floating-point values, which can change by small amounts.",
+        instead="make it floating point, for example np.asarray(x, dtype=float); or choose other arguments with argnums.",
+    )
+
+
+def _array_of(value: Any, what: str) -> Any:
+    """The bare floating-point array behind an argument."""
+    if isinstance(value, Tensor):
+        array = value._array
+    elif isinstance(value, (int, float, complex)) and not isinstance(value, bool):
+        array = np.asarray(value if isinstance(value, complex) else float(value))
+    elif arrays.is_array(value):
+        array = np.asarray(value) if isinstance(value, np.generic) else value
+    else:
+        raise _not_differentiable(what, type(value).__name__)
+    if not arrays.is_inexact(arrays.dtype_of(array)):
+        raise _not_differentiable(what, arrays.dtype_of(array))
+    return array
+
+
+def _variable(value: Any, what: str, recording: bool, lasting: bool) -> Tensor:
+    """A fresh variable with the value of an argument, connected to what the argument depends on.
+
+    `lasting` ones are used after the call has returned, so they have to notice writes to the argument.
+    """
+    array = _array_of(value, what)
+    if not isinstance(value, Tensor):
+        return _make(Tensor, arrays.copy(array, arrays.namespace(array)) if lasting else array)
+    buffer = value._shared_buffer() if lasting else value._buffer
+    return _make(type(value), array, value._resolved() if recording else None, buffer)
+
+
+class _Call:
+    """One call of a function: its variables, what it returned, and whether the results are connected to anything else."""
+
+    def __init__(self, f: Any, args: tuple[Any, ...], argnums: Any, lasting: bool = False) -> None:
+        self.f = f
+        self.recording = modes.is_grad_enabled()
+        self.positions = _positions(f, args, argnums)
+        self.given = tuple([args[k] for k in self.positions])
+        variables = {}
+        for k in self.positions:
+            what = f"argument {k} of {_name(f)}"
+            fresh = [_variable(leaf, what, self.recording, lasting) for leaf in _leaves(args[k])]
+            variables[k] = (fresh, _like(args[k], iter(fresh)))
+        self.flat = [x for fresh, _ in variables.values() for x in fresh]
+        self.args = [variables[k][1] if k in variables else arg for k, arg in enumerate(args)]
+        self.plain = not any(isinstance(leaf, Tensor) for leaf in _leaves(self.given))
+
+    def run(self, kwargs: dict[str, Any], has_aux: bool = False) -> tuple[Any, Any]:
+        """Call the function on the variables: what it returned, and the auxiliary part of that."""
+        with modes.enable_grad():
+            result = self.f(*self.args, **kwargs)
+        value, aux = self._split(result) if has_aux else (result, None)
+        self.outputs = _leaves(value)
+        self.connected = self.recording and self._reaches_out()
+        return value, aux
+
+    def _split(self, result: Any) -> Any:
+        if isinstance(result, tuple) and len(result) == 2:
+            return result
+        raise lesson(
+            TypeError,
+            f"with has_aux=True, {_name(self.f)} has to return a pair (value, aux), but returned {type(result).__name__}",
+            instead="return value, aux.",
+        )
+
+    def _reaches_out(self) -> bool:
+        """Whether the results depend on Tensors outside: through an argument, or captured by the function.
+
+        Those end in leaves; the variables of transforms do not.
+        """
+        if any(x._edge[0]._edges for x in self.flat):
+            return True
+        roots = [edge[0] for y in self.outputs if isinstance(y, Tensor) and (edge := y._resolved())]
+        return bool(reach(roots)[1])
+
+    def pull(self, outputs: list[Tensor], seeds: list[Any] | None, create_graph: bool, keep: bool = False) -> list[Tensor]:
+        """The cotangents of the variables."""
+        live = [k for k, y in enumerate(outputs) if y.requires_grad]
+        if not live:
+            return [wrap(type(x), arrays.zeros(x.shape, x.dtype, arrays.namespace(x._array))) for x in self.flat]
+        return list(
+            _grad(
+                [outputs[k] for k in live],
+                self.flat,
+                None if seeds is None else [seeds[k] for k in live],
+                retain_graph=True if keep else None,
+                create_graph=create_graph,
+                materialize_grads=True,
+            )
+        )
+
+    def per_argument(self, leaves: list[Any]) -> tuple[Any, ...]:
+        """One entry per differentiated argument, in its structure and of its kind (Tensor, array, number)."""
+        entries = iter([self._as_given(x, given) for x, given in zip(leaves, _leaves(self.given), strict=True)])
+        return tuple([_like(given, entries) for given in self.given])
+
+    def _as_given(self, found: Tensor, given: Any) -> Any:
+        if self.connected or found.requires_grad or isinstance(given, Tensor):
+            return found
+        return _bare(found._array, scalar=not isinstance(given, np.ndarray))
+
+    def leave(self, tree: Any) -> Any:
+        """What the function returned, as its caller gets it."""
+        return _like(tree, iter([self._outside(leaf) for leaf in _leaves(tree)]))
+
+    def _outside(self, value: Any) -> Any:
+        if not isinstance(value, Tensor) or self.connected:
+            return value
+        return _bare(value._array, scalar=True) if self.plain else wrap(type(value), value._array)
+
+
+def _positions(f: Any, args: tuple[Any, ...], argnums: Any) -> tuple[int, ...]:
+    wanted = argnums if isinstance(argnums, (tuple, list)) else (argnums,)
+    for k in wanted:
+        if not -len(args) <= k < len(args):
+            raise lesson(
+                TypeError,
+                f"argnums={argnums!r}, but {_name(f)} was called with {len(args)} positional arguments",
+                instead="differentiated arguments are passed by position, and counted from 0.",
+            )
+    return tuple([k % len(args) for k in wanted])
+
+
+def _bare(array: Any, scalar: bool) -> Any:
+    """An array of the caller's own: a writable copy; a NumPy scalar, as NumPy's functions give, where one is wanted."""
+    if not isinstance(array, np.ndarray):
+        return array
+    return array[()] if scalar and array.ndim == 0 else np.array(array, order="C")
+
+
+def _one_or_all(argnums: Any, entries: tuple[Any, ...]) -> Any:
+    return entries if isinstance(argnums, (tuple, list)) else entries[0]
+
+
+def _scalar(f: Any, outputs: list[Any], value: Any) -> Tensor:
+    """The one real number that a function returned, as a Tensor."""
+    if len(outputs) == 1 and outputs[0] is value:
+        y = value if isinstance(value, Tensor) else _constant(f, value)
+        if arrays.size(y._array) == 1 and not arrays.is_complex(y.dtype):
+            return y
+        what = f"an array of shape {tuple(y.shape)}" if arrays.size(y._array) != 1 else f"a complex number ({y.dtype})"
+    else:
+        what = f"a {type(value).__name__}"
+    raise lesson(
+        GraphError,
+        f"grad needs a function that returns one real number, but {_name(f)} returned {what}",
+        why="a gradient is the derivative of one number; several numbers have a Jacobian.",
+        instead="jacobian(f) for all derivatives, vjp(f, x) for a weighted sum of them, or reduce the result: f(x).sum(); "
+        "of a complex number take abs or real.  For (value, extra) pass has_aux=True.",
+    )
+
+
+def _constant(f: Any, value: Any) -> Tensor:
+    """A result that does not depend on the arguments."""
+    if not isinstance(value, (int, float, complex)) and not arrays.is_array(value):
+        raise lesson(
+            TypeError,
+            f"{_name(f)} returned {type(value).__name__}, which cannot be differentiated",
+            instead="return a Tensor, a number, or tuples, lists and dicts of them.",
+        )
+    return wrap(Tensor, np.asarray(value) if isinstance(value, (int, float, complex)) else value)
+
+
+# --------------------------------------------------------------------------------------------------------- transforms
+def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The gradient of a scalar function, as a function of the same arguments.
+
+    Parameters
+    ----------
+    f
+        Takes arrays or Tensors, returns one real number (an array with a single entry).
+    argnums
+        Which positional argument to differentiate; several in a tuple give a tuple of gradients.
+    has_aux
+        `f` returns a pair ``(value, aux)``, and the result is ``(gradient, aux)``.
+
+    Returns
+    -------
+    A function.  Its result has the shape, dtype and kind (number, array, Tensor) of the differentiated argument.
+
+    Raises
+    ------
+    GraphError
+        When `f` returns anything but one real number.
+    TypeError
+        When an argument to differentiate is not of floating-point or complex dtype (a Python integer counts as a float).
+
+    Examples
+    --------
+    >>> import pullback as pb
+    >>> def f(x):
+    ...     return x ** 3
+    >>> grad(f)(2.0), grad(grad(f))(2.0), grad(grad(grad(f)))(2.0)
+    (np.float64(12.0), np.float64(12.0), np.float64(6.0))
+    """
+    both = value_and_grad(f, argnums, has_aux)
+
+    @functools.wraps(f)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, found = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return gradient
+
+
+def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The value and the gradient of a scalar function, from one evaluation; see `grad` for the parameters.
+
+    This is what ``scipy.optimize.minimize(..., jac=True)`` takes.  With `has_aux` the result is ``((value, aux), gradient)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def f(x):
+    ...     return (x * x).sum()
+    >>> value_and_grad(f)(np.array([1.0, 2.0]))
+    (np.float64(5.0), array([2., 4.]))
+    """
+
+    @functools.wraps(f)
+    def both(*args: Any, **kwargs: Any) -> Any:
+        call = _Call(f, args, argnums)
+        value, aux = call.run(kwargs, has_aux)
+        found = call.pull([_scalar(f, call.outputs, value)], None, call.connected)
+        result = call.leave((value, aux) if has_aux else value)
+        return result, _one_or_all(argnums, call.per_argument(found))
+
+    return both
+
+
+def vjp(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
+    """The value of a function, and the map that pulls cotangents of the result back to cotangents of the arguments.
+
+    Parameters
+    ----------
+    f
+        Any function of arrays or Tensors; its result may also be a tuple, list or dict of them.
+    args
+        Where to evaluate it; all are differentiated.
+    has_aux
+        `f` returns a pair ``(value, aux)``, and the result is ``(value, pull, aux)``.
+
+    Returns
+    -------
+    ``value, pull``.  ``pull(cotangent)`` takes what has the structure and shapes of the value, and gives a tuple with one entry
+    per argument.  It may be called any number of times.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> value, pull = vjp(lambda x, y: x * y, np.array([1.0, 2.0]), 3.0)
+    >>> value, pull(np.array([1.0, 10.0]))
+    (array([3., 6.]), (array([ 3., 30.]), np.float64(21.0)))
+    """
+    call = _Call(f, args, tuple(range(len(args))), lasting=True)
+    value, aux = call.run({}, has_aux)
+    outputs = [y if isinstance(y, Tensor) else _constant(f, y) for y in call.outputs]
+
+    def pull(cotangent: Any) -> tuple[Any, ...]:
+        seeds = [_weight(s, y, "the cotangent") for s, y in zip(_matching(cotangent, value), outputs, strict=True)]
+        record = call.connected or (modes.is_grad_enabled() and any(s.requires_grad for s in seeds))
+        return call.per_argument(call.pull(outputs, seeds, record, keep=True))
+
+    result = call.leave(value)
+    return (result, pull, call.leave(aux)) if has_aux else (result, pull)
+
+
+def jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], has_aux: bool = False) -> Any:
+    """The value of a function, and its derivative in a direction.
+
+    Pulls back twice: the map ``u → Jᵀ u`` is linear, and its own pullback is ``v → J v``.  So everything that can be
+    differentiated twice has a jvp, at the cost of about two backward passes.
+
+    Parameters
+    ----------
+    f
+        Any function of arrays or Tensors; its result may also be a tuple, list or dict of them.
+    primals
+        The arguments, in a tuple.
+    tangents
+        A direction per argument, of its structure and shape.
+    has_aux
+        `f` returns a pair ``(value, aux)``, and the result is ``(value, tangent, aux)``.
+
+    Returns
+    -------
+    ``value, tangent``, of the same structure and shapes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> jvp(lambda x: x * x, (np.array([1.0, 2.0]),), (np.array([1.0, 0.5]),))
+    (array([1., 4.]), array([2., 2.]))
+    """
+    call = _Call(f, tuple(primals), tuple(range(len(primals))))
+    value, aux = call.run({}, has_aux)
+    directions = [
+        _weight(v, x, "the tangent") for v, x in zip(_matching(tuple(tangents), call.given), call.flat, strict=True)
+    ]
+    outputs = [y if isinstance(y, Tensor) else _constant(f, y) for y in call.outputs]
+    found = _push(call, outputs, directions)
+    result = call.leave(value), _like(value, iter([call._outside(t) for t in found]))
+    return (*result, call.leave(aux)) if has_aux else result
+
+
+def _push(call: _Call, outputs: list[Tensor], directions: list[Tensor]) -> list[Tensor]:
+    """``J v``: the pullback of the pullback."""
+    found = [wrap(type(y), arrays.zeros(y.shape, y.dtype, arrays.namespace(y._array))) for y in outputs]
+    live = [k for k, y in enumerate(outputs) if y.requires_grad]
+    if not live:
+        return found
+    with modes.enable_grad():
+        weights = [_make(type(found[k]), found[k]._array) for k in live]
+        pulled = call.pull([outputs[k] for k in live], weights, create_graph=True)
+        record = call.connected or (call.recording and any(v.requires_grad for v in directions))
+        pushed = _grad(pulled, weights, directions, create_graph=record, materialize_grads=True)
+    for k, tangent in zip(live, pushed, strict=True):
+        found[k] = tangent
+    return found
+
+
+def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """All first derivatives of a function, as a function of the same arguments.
+
+    One backward pass per entry of the result of `f`.
+
+    Parameters
+    ----------
+    f
+        Any function of arrays or Tensors; its result may also be a tuple, list or dict of them.
+    argnums
+        Which positional argument to differentiate; several in a tuple give a tuple of Jacobians.
+    has_aux
+        `f` returns a pair ``(value, aux)``, and the result is ``(jacobian, aux)``.
+
+    Returns
+    -------
+    A function.  Its result has the shape ``result.shape + argument.shape``; for a structure of results, that structure of
+    Jacobians.  It is exactly 0 where a result does not depend on an entry of the argument.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+    """
+
+    @functools.wraps(f)
+    def derivative(*args: Any, **kwargs: Any) -> Any:
+        call = _Call(f, args, argnums)
+        value, aux = call.run(kwargs, has_aux)
+        blocks = []
+        for y in call.outputs:
+            found = _rows(call, y if isinstance(y, Tensor) else _constant(f, y))
+            blocks.append(_one_or_all(argnums, call.per_argument(found)))
+        result = _like(value, iter(blocks))
+        return (result, call.leave(aux)) if has_aux else result
+
+    return derivative
+
+
+def _rows(call: _Call, y: Tensor) -> list[Tensor]:
+    """For each variable the derivatives of all entries of one result, stacked."""
+    n = arrays.size(y._array)
+    if n == 0 or not y.requires_grad:
+        return [
+            wrap(type(x), arrays.zeros((*y.shape, *x.shape), x.dtype, arrays.namespace(x._array))) for x in call.flat
+        ]
+    if arrays.is_complex(y.dtype):
+        raise lesson(
+            GraphError,
+            f"jacobian needs real results, but {_name(call.f)} returned {y.dtype}",
+            why="a function of complex numbers has two derivatives, with respect to z and to its conjugate.",
+            instead="jacobian of the real and of the imaginary part, or vjp(f, x).",
+        )
+    with modes.enable_grad():
+        xp = Recorded.xp
+        entries = xp.reshape(y, (n,))
+        passes = [call.pull([entries[k]], None, call.connected, keep=True) for k in range(n)]
+        shapes = [(*y.shape, *x.shape) for x in call.flat]
+        return [xp.reshape(xp.stack(list(rows)), shape) for rows, shape in zip(zip(*passes, strict=True), shapes, strict=True)]
+
+
+def hessian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """All second derivatives of a scalar function, as a function of the same arguments: ``jacobian(grad(f))``.
+
+    Parameters
+    ----------
+    f, argnums, has_aux
+        As for `grad`; several argnums give a tuple of tuples of blocks.
+
+    Returns
+    -------
+    A function.  Its result has the shape ``argument.shape + argument.shape``.  It is as symmetric as the rules of the
+    operators are right (up to rounding): it is not made so, because a Hessian that is not symmetric tells of a wrong rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
+    array([[4., 2.],
+           [2., 0.]])
+    """
+    return jacobian(grad(f, argnums, has_aux), argnums, has_aux)
+
+
+def hvp(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Products of the Hessian of a scalar function with a vector, without the Hessian: ``hvp(f)(x, v)``.
+
+    This is what ``scipy.optimize.minimize(..., hessp=hvp(f))`` takes.
+
+    Parameters
+    ----------
+    f
+        A scalar function, differentiated with respect to its first argument `x`.
+
+    Returns
+    -------
+    A function of ``(x, v, *args)``, with further arguments handed to `f`.  Its result has the structure and shapes of `x`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hvp(lambda x: (x ** 3).sum())(np.array([1.0, 2.0]), np.array([1.0, 0.5]))
+    array([6., 6.])
+    """
+
+    @functools.wraps(f)
+    def product(x: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
+        _, pull = vjp(lambda primal: grad(f)(primal, *args, **kwargs), x)
+        return pull(v)[0]
+
+    return product
+
+
+def _matching(tree: Any, pattern: Any) -> list[Any]:
+    """The leaves of a cotangent or tangent, which must have the structure of what it belongs to."""
+    if _outline(tree) != _outline(pattern):
+        raise lesson(
+            TypeError,
+            f"expected the structure {_outline(pattern)}, but got {_outline(tree)}",
+            why="there is one weight for each array.",
+            instead="the same tuples, lists and dicts, with an array of the right shape in each place.",
+        )
+    return _leaves(tree)
+
+
+def _outline(tree: Any) -> str:
+    """The structure of nested containers in words: ``(*, [*, *])``."""
+    if isinstance(tree, dict):
+        return "{" + ", ".join(f"{key!r}: {_outline(branch)}" for key, branch in tree.items()) + "}"
+    if isinstance(tree, (tuple, list)):
+        inner = ", ".join(map(_outline, tree))
+        return f"[{inner}]" if isinstance(tree, list) else f"({inner})"
+    return "*"
+
+
+def _weight(value: Any, like: Tensor, what: str) -> Tensor:
+    """A cotangent or tangent as a Tensor with the shape and dtype of what it belongs to."""
+    weight = value if isinstance(value, Tensor) else wrap(type(like), np.asarray(value) if np.isscalar(value) else value)
+    if not arrays.is_array(weight._array) or tuple(weight.shape) != tuple(like.shape):
+        raise lesson(
+            ValueError,
+            f"{what} has the shape {tuple(np.shape(weight._array))}, expected {tuple(like.shape)}",
+            why="there is one weight for each entry; nothing is broadcast here.",
+            instead="an array of that shape.",
+        )
+    if weight.dtype == like.dtype:
+        return weight
+    if arrays.is_complex(weight.dtype) and not arrays.is_complex(like.dtype):
+        raise lesson(
+            ValueError,
+            f"{what} is {weight.dtype}, but belongs to values of {like.dtype}",
+            instead="a real weight.",
+        )
+    return Recorded.xp.astype(weight, like.dtype)
