@@ -315,12 +315,12 @@ def needs_input_grad(record: Record) -> None:
         node = outputs[0].grad_fn
         if any(r.grad_fn is not node for r in outputs):
             continue
-        cotangents = [None if spec is None else np.ones(spec[0], spec[1]) for spec in node.specs]
-        edges = [edge for edge in node.edges if edge and edge[0].number == LEAF_NUMBER]
+        cotangents = [None if spec is None else np.ones(spec[0], spec[1]) for spec in node._specs]
+        edges = [edge for edge in node._edges if edge and edge[0]._number == LEAF_NUMBER]
         for edge in set(edges):
             task = Pass(False, True, [edge])
             task.running = set()
-            for other, grad in zip(node.edges, node._pull(list(cotangents), task), strict=True):
+            for other, grad in zip(node._edges, node._pull(list(cotangents), task), strict=True):
                 assert other == edge or not other or grad is None, f"{node.name()} computed what nobody asked for"
 
 

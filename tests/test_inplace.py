@@ -95,9 +95,7 @@ def test_derivatives_of_an_assignment_through_a_view(index, shape):
         view[index] = value * value
         return cube(y) + pb.sum(pb.clone(view) * pb.clone(view))
 
-    if index is MASK[:, 0] or (isinstance(index, np.ndarray) and index.shape == (2, 3)) or shape == (2, 3):
-        pytest.skip("made for the shape (2, 3)")
-    check_function(f, drawn(2, 3).T.copy()[:3, :2].T.copy().T, drawn(*shape))
+    check_function(f, drawn(3, 2), drawn(*shape))
 
 
 @pytest.mark.parametrize("index", [0, [0, 1], MASK], ids=name_of)
@@ -399,7 +397,7 @@ AXIS_METHODS = {
     "index_copy_ twice": (lambda y, v: y.index_copy_(1, [0, 0], v), lambda y, v: y.__setitem__((slice(None), [0, 0]), v)),
     "index_add_": (lambda y, v: y.index_add_(-1, [0, 0], v), lambda y, v: np.add.at(y, (slice(None), [0, 0]), v)),
     "index_fill_": (lambda y, v: y.index_fill_(1, [0], v[0, 0]), lambda y, v: y.__setitem__((slice(None), [0]), v[0, 0])),
-    "index_put_": (lambda y, v: y.index_put_(([1, 0],), v[:, 0]), None),
+    "index_put_": (lambda y, v: y.index_put_(([1, 0],), v[:, :1]), lambda y, v: y.__setitem__([1, 0], v[:, :1])),
     "scatter_": (
         lambda y, v: y.scatter_(1, np.array([[0, 2], [1, 1]]), v),
         lambda y, v: [y.__setitem__((i, j), v[i, k]) for i, js in enumerate([[0, 2], [1, 1]]) for k, j in enumerate(js)],
@@ -424,17 +422,9 @@ def test_writing_along_an_axis(name):
         y = x * x
         if isinstance(y, pb.Tensor):
             assert write(y, v * v) is y
-        elif on_arrays is None:
-            y[[1, 0]] = (v * v)[:, :1]
         else:
             on_arrays(y, v * v)
         return cube(y)
-
-    if name == "index_put_":
-        write_rows = write
-
-        def write(y, v):
-            return write_rows(y, v[:, :1][:, :, None])
 
     check_function(f, drawn(2, 3), drawn(2, 2))
 

@@ -255,7 +255,7 @@ def test_an_input_marked_and_returned_is_a_new_tensor_over_the_same_memory():
     np.testing.assert_array_equal(x.grad.numpy(), [2.0, 2.0])
 
 
-def test_a_dirty_input_marked_as_not_differentiable_loses_its_history():
+def test_a_dirty_input_marked_as_not_differentiable_comes_back_without_history():
     class Writes(pb.Function):
         @staticmethod
         def forward(ctx, x, w):
@@ -269,9 +269,11 @@ def test_a_dirty_input_marked_as_not_differentiable_loses_its_history():
             return None, h * 2
 
     a, w = leaf(1.0) * 1, leaf(1.0)
-    same, _ = Writes.apply(a, w)
-    assert same is a
-    assert not a.requires_grad
+    same, y = Writes.apply(a, w)
+    assert not same.requires_grad
+    assert np.shares_memory(same.numpy(), a.detach().numpy())
+    y.backward()
+    assert w.grad.item() == 2.0
 
 
 def test_marks_of_the_wrong_type_are_explained():
@@ -420,7 +422,7 @@ def test_tensors_on_ctx_are_checked_for_writes_like_saved_ones(value_of, use):
 
 RESERVED = [
     "kind", "number", "edges", "hooks", "specs", "saved", "outer", "operator", "settings", "metadata", "name", "pull", "apply",
-    "to_save", "recording", "leaves", "reads", "wrote", "next_functions", "adopt_buffer", "register_hook", "register_prehook",
+    "recording", "leaves", "reads", "wrote", "next_functions", "adopt_buffer", "register_hook", "register_prehook",
 ]  # fmt: skip
 
 

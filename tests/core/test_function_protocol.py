@@ -1123,7 +1123,7 @@ def test_marking_without_writing_counts_as_a_write():
 def test_a_dirty_view_rewrites_its_base():
     x = leaf([1.0, 2.0])
     base = x * 1
-    view = Item.apply(base, index=0)
+    view = Item.apply(base, index=slice(0, 1))
 
     class Triple(pb.Function):
         @staticmethod
@@ -1150,7 +1150,7 @@ def test_a_dirty_view_next_to_another_output_is_refused():
             ctx.mark_dirty(x)
             return x, x * 2
 
-    view = Item.apply(leaf([1.0, 2.0]) * 1, index=0)
+    view = Item.apply(leaf([1.0, 2.0]) * 1, index=slice(0, 1))
     with teaches(InplaceError, "a view of another Tensor", "more than one Tensor", "Two", notes=["clone()", "split"]):
         Two.apply(view)
 

@@ -1,5 +1,7 @@
 """Differentiation by the names that torch uses: ``backward``, ``grad``, ``Function``, grad modes."""
 
+from pullback.autograd import forward_ad, function, functional, graph
+from pullback.check import GradcheckError, gradcheck, gradgradcheck
 from pullback.core.anomaly import detect_anomaly, set_detect_anomaly
 from pullback.core.differentiate import backward, grad
 from pullback.core.function import Function, once_differentiable
@@ -7,10 +9,17 @@ from pullback.core.modes import enable_grad, inference_mode, is_grad_enabled, no
 
 __all__ = [
     "Function",
+    "GradcheckError",
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
+    "function",
+    "functional",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
     "inference_mode",
     "is_grad_enabled",
     "no_grad",

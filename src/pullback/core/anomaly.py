@@ -66,7 +66,7 @@ def _check(node: Node, grads: Any) -> None:
         if array is not None and np.isnan(np.asarray(array)).any():
             raise lesson(
                 RuleError,
-                f"Function {node.name()!r} returned nan values in its {position}th output.",
+                f"Function {node._name()!r} returned nan values in its {position}th output.",
                 why="every gradient computed from it is NaN too.",
                 instead="look at the point: a domain border (log or sqrt at 0), 0 * inf, or inf - inf in backward.",
                 node=node,

@@ -10,7 +10,7 @@ import warnings
 from contextvars import ContextVar
 from typing import Any, ClassVar
 
-from pullback.core import rules
+from pullback.core import arrays, rules
 from pullback.core.capture import warn_captured
 from pullback.core.errors import RuleError, lesson
 from pullback.core.graph import FREED, Node
@@ -24,13 +24,14 @@ pulling: ContextVar[Pull | None] = ContextVar("pullback running backward", defau
 class Marks:
     """What ``forward`` declared about its results with ``ctx.mark_…`` and ``ctx.set_…``."""
 
-    __slots__ = ("dirty", "materialize", "non_differentiable", "save_for_forward", "written")
+    __slots__ = ("dirty", "late", "materialize", "non_differentiable", "save_for_forward", "written")
 
     def __init__(self) -> None:
         self.dirty: tuple[Any, ...] = ()
         self.non_differentiable: tuple[Any, ...] = ()
         self.materialize = True
         self.written: list[Tensor] = []
+        self.late: Tensor | None = None  # written after it was saved
         self.save_for_forward: tuple[Any, ...] = ()
 
 
@@ -61,7 +62,7 @@ class Ctx(Node):
     like saved ones: their versions are checked, outputs are held weakly, intermediates are recomputed when needed.
     """
 
-    __slots__ = ("__dict__", "_inputs", "_kept", "_marks", "_needs", "_opaque", "_outer", "to_save")
+    __slots__ = ("__dict__", "_inputs", "_kept", "_marks", "_needs", "_opaque", "_outer", "_to_save")
 
     _operator: ClassVar[Any]
     _recording: ClassVar[bool] = False  # a running forward is a mode, see modes.py
@@ -70,7 +71,7 @@ class Ctx(Node):
     # ------------------------------------------------------------------------------------------ what forward may call
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep Tensors (or ``None``) for backward; the last call counts."""
-        self.to_save = tensors
+        self._to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
         """Keep Tensors for ``jvp``."""
@@ -192,7 +193,12 @@ class Ctx(Node):
 
     def _wrote(self, tensor: Tensor) -> None:
         """A Tensor was written in place inside forward."""
-        self._marked().written.append(tensor)
+        marks = self._marked()
+        marks.written.append(tensor)
+        for value in self._to_save:
+            if isinstance(value, Tensor) and value._buffer is tensor._buffer:
+                if arrays.shares_memory(value._array, tensor._array):
+                    marks.late = value
         self._outer._wrote(tensor)
 
     def _created(self, node: Node) -> None:
@@ -203,6 +209,8 @@ class Ctx(Node):
         for value in self._inputs:
             if value is tensor:
                 return
+        if not tensor.requires_grad:  # a view of an argument, made in here
+            return
         if tensor._born() < self._number and not any(tensor is t for value in self._inputs for t in tensors_in(value)):
             warn_captured(self, tensor)
 

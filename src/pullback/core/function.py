@@ -120,7 +120,7 @@ class Function:
         ctx._number = next_number()
         ctx._inputs = args
         ctx._marks = ctx._kept = ctx._opaque = ctx._saved = ctx._hooks = None
-        ctx.to_save = ctx._specs = ()
+        ctx._to_save = ctx._specs = ()
         ctx._outer = mode
         x = args[0] if len(args) == 1 else None
         if isinstance(x, Tensor):  # the most frequent call: one Tensor
@@ -133,9 +133,11 @@ class Function:
             ctx._edges = (edge,)
             ctx._needs = _NOT_NEEDED if edge is None else _NEEDED
             ctx._kind = kind = x.__class__
+            differentiable = edge is not None
         else:
             _look_at_arguments(cls, ctx, args, mode)
             kind = ctx._kind
+            differentiable = True in ctx._needs
 
         token = _enter(ctx)
         try:
@@ -149,35 +151,40 @@ class Function:
         finally:
             _leave(token)
             ctx._outer = _ON
-        if not (recording and True in ctx._needs):
-            ctx.to_save = ctx._inputs = ()
+        if not (recording and differentiable):
+            ctx._to_save = ctx._inputs = ()
             return plain_outputs(ctx, args, result)
         array = result._array if result.__class__ is kind else None
         if (
             array.__class__ is ndarray
             and ctx._marks is None
             and result._edge is None
-            and (array.dtype.kind in "fc")
+            and array.dtype.kind in "fc"
             and result is not x
             and (x is not None or not is_among(result, args))
-        ):
+        ):  # the most frequent result: one fresh Tensor
+            output = _new(kind)
+            output._array = array
+            output._edge = (ctx, 0)
+            output._buffer = result._buffer
+            output._grad = None
             ctx._specs = ((array.shape, array.dtype),)
-            result._edge = (ctx, 0)
-            outputs: tuple[Any, ...] = (result,)
+            returned, outputs = (result,), (output,)
+            answer = output
         else:
-            result, outputs = attach(ctx, args, result)
+            answer, returned, outputs = attach(ctx, args, result)
         if mode is not _ON:
             mode._created(ctx)
         attributes = ctx.__dict__
-        if attributes or len(ctx.to_save) != 1 or ctx.to_save[0] is not x or x._buffer is not None:
-            if ctx.to_save or attributes:
-                keep(ctx, args, outputs)
+        if attributes or len(ctx._to_save) != 1 or ctx._to_save[0] is not x or x._buffer is not None:
+            if ctx._to_save or attributes:
+                keep(ctx, args, returned, outputs)
         else:
-            ctx._saved, ctx.to_save = ctx.to_save, ()
+            ctx._saved, ctx._to_save = ctx._to_save, ()
         if ctx._opaque is not None:
             ctx._opaque = opaque(ctx, args, ctx._opaque)
         ctx._inputs = ()
-        return result
+        return answer
 
 
 _NEEDED, _NOT_NEEDED = (True,), (False,)

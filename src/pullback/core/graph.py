@@ -101,6 +101,9 @@ class Node:
 
     def name(self) -> str:
         """The name that pictures and messages show, for example ``'MulBackward0'``."""
+        return self._name()
+
+    def _name(self) -> str:
         return type(self).__name__
 
     @property
@@ -130,7 +133,7 @@ class Node:
         return self.number if self.number >= 0 else 2**64 - 1
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {hex(id(self))}>"
+        return f"<{self._name()} object at {hex(id(self))}>"
 
 
 def reach(roots: Iterable[Node]) -> tuple[list[Node], dict[Node, Node | None]]:

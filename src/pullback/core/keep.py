@@ -18,26 +18,29 @@ _new = object.__new__
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 
 
-def keep(ctx: Any, args: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
-    """After forward: find the origin of everything that was saved or set on ctx."""
+def keep(ctx: Any, args: tuple[Any, ...], returned: tuple[Any, ...], outputs: tuple[Any, ...]) -> None:
+    """After forward: find the origin of everything that was saved or set on ctx.
+
+    `outputs` are the Tensors that apply gives back for what forward `returned`.
+    """
     edges = ctx._edges
     found: list[Any] = []
     intermediate = False
-    for value in ctx.to_save:
+    for value in ctx._to_save:
         if isinstance(value, Tensor) and value._buffer is None and is_among(value, args):
             found.append(value)
         else:
-            entry = _pack_saved(value, len(found), args, edges, outputs)
+            entry = _pack_saved(value, len(found), args, edges, returned, outputs)
             intermediate = intermediate or (entry is not None and is_intermediate(entry))
             found.append(entry)
     entries = tuple(found)
     if ctx.__dict__:
-        intermediate = _keep_attributes(ctx, args, outputs) or intermediate
+        intermediate = _keep_attributes(ctx, args, returned, outputs) or intermediate
     if intermediate:
         ctx._saved = Saved(entries, Rerun(args, edges, functools.partial(_run_again, ctx), _why_no_rerun(ctx)))
     elif entries:
         ctx._saved = entries
-    ctx.to_save = ()
+    ctx._to_save = ()
 
 
 def is_among(value: Any, args: Any) -> bool:
@@ -48,7 +51,7 @@ def is_among(value: Any, args: Any) -> bool:
     return False
 
 
-def _pack_saved(value: Any, position: int, args: Any, edges: Any, outputs: Any) -> Any:
+def _pack_saved(value: Any, position: int, args: Any, edges: Any, returned: Any, outputs: Any) -> Any:
     if value is None:
         return None
     if not isinstance(value, Tensor):
@@ -57,17 +60,17 @@ def _pack_saved(value: Any, position: int, args: Any, edges: Any, outputs: Any) 
             f"save_for_backward can only save variables, but argument {position} is of type {type(value).__name__}",
             instead="set other values as attributes: ctx.name = value. Several Tensors are separate arguments, not a list.",
         )
-    return pack(value, args, edges, outputs)
+    return pack(value, args, edges, returned, outputs)
 
 
-def _keep_attributes(ctx: Any, args: Any, outputs: Any) -> bool:
+def _keep_attributes(ctx: Any, args: Any, returned: Any, outputs: Any) -> bool:
     """Take Tensors out of ctx's attributes and keep them like saved ones.  True when one is an intermediate."""
     intermediate = False
     kept = {}
     for name, value in ctx.__dict__.items():
         tensors = () if is_among(value, args) and not isinstance(value, Tensor) else tensors_in(value)
         if tensors:
-            entries = [pack(tensor, args, ctx._edges, outputs) for tensor in tensors]
+            entries = [pack(tensor, args, ctx._edges, returned, outputs) for tensor in tensors]
             kept[name] = (value if not isinstance(value, Tensor) else _SINGLE, entries)
             intermediate = intermediate or any(not isinstance(e, Tensor) and is_intermediate(e) for e in entries)
     for name, (structure, entries) in kept.items():
@@ -92,7 +95,7 @@ def _run_again(ctx: Any, args: list[Any]) -> Any:
     again._number = ctx._number
     again._needs, again._edges, again._inputs, again._specs = ctx._needs, ctx._edges, tuple(args), ()
     again._marks = again._kept = again._opaque = again._saved = again._hooks = None
-    again.to_save = ()
+    again._to_save = ()
     again._outer, again._kind = modes.ON, ctx._kind
     if ctx._operator.separate:
         output = ctx._operator.forward(*args)

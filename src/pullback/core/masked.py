@@ -18,7 +18,6 @@ class Masked:
     """
 
     __slots__ = ("_mask", "value")
-    __array_ufunc__ = None  # ndarray + Masked must come to __radd__
 
     def __init__(self, value: Any, mask: Any) -> None:
         self.value = value
@@ -60,6 +59,10 @@ class Masked:
         if isinstance(other, Masked):
             return Masked(self.value + other.value, (self, other))
         return self.value + other
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """``ndarray + Masked`` and ``ndarray += Masked``: a sum with a plain cotangent is plain."""
+        return getattr(ufunc, method)(*[unmask(value) for value in inputs], **options)
 
     def __radd__(self, other: Any) -> Any:
         return other + self.value

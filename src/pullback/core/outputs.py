@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from pullback.core import arrays, modes, views
-from pullback.core.errors import InplaceError, RuleError, lesson
+from pullback.core.errors import InplaceError, RuleError, StaleValueError, lesson
 from pullback.core.recompute import tensors_in
 from pullback.core.tensor import Leaf, Tensor, wrap
 from pullback.core.views import View
@@ -37,8 +37,12 @@ def _plain(ctx: Any, args: tuple[Any, ...], output: Tensor) -> Tensor:
     return output
 
 
-def attach(ctx: Any, args: tuple[Any, ...], result: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Make `ctx` the node of the outputs; returns what apply returns, and the outputs as a tuple."""
+def attach(ctx: Any, args: tuple[Any, ...], result: Any) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
+    """Make `ctx` the node of the outputs.
+
+    Returns what apply returns, what forward made (``None`` for an input handed back), and the outputs.  Outputs are new Tensors over the same
+    memory, so that a Tensor which forward did not make itself keeps its own place; only dirty inputs are themselves.
+    """
     single = not isinstance(result, tuple)
     raw = (result,) if single else tuple(result)
     for output in raw:
@@ -58,24 +62,38 @@ def attach(ctx: Any, args: tuple[Any, ...], result: Any) -> tuple[Any, tuple[Any
     ctx._specs = tuple([(r._array.shape, r.dtype) if isinstance(r, Tensor) else None for r in raw])
     outputs: list[Any] = []
     for position, output in enumerate(raw):
+        earlier = next((k for k in range(position) if raw[k] is output), None)
         if not isinstance(output, Tensor):
             outputs.append(output)
+        elif earlier is not None and outputs[earlier] is not output and all(output is not value for value in args):
+            outputs.append(outputs[earlier])  # one new Tensor returned twice is one output, at the last place
+            _move_to(outputs[earlier], ctx, position)
         elif not inexact[position] or any(output is t for t in skip):
             outputs.append(_without_history(ctx, args, output, dirty))
             if not ctx._materialize_non_diff_grads:
                 ctx._marks.non_differentiable = (*ctx._marks.non_differentiable, position)
         else:
             outputs.append(_with_history(ctx, args, output, position, dirty, len(raw)))
-    return (outputs[0] if single else tuple(outputs)), tuple(outputs)
+    made = [None if any(r is value for value in args) and all(r is not d for d in dirty) else r for r in raw]
+    return (outputs[0] if single else tuple(outputs)), tuple(made), tuple(outputs)
+
+
+def _move_to(output: Tensor, ctx: Any, position: int) -> None:
+    edge = output._edge
+    if edge.__class__ is tuple:
+        output._edge = (ctx, position)
+    elif edge is not None:
+        edge.edge = (ctx, position)
 
 
 def _without_history(ctx: Any, args: Any, output: Tensor, dirty: Any) -> Tensor:
-    if any(value is output for value in args) and not any(output is d for d in dirty):
-        return _alias(output, None, _view_name(ctx, 0))
-    if output._edge is not None and output.requires_grad and output._view is None:
-        if output._born() < ctx._number:
-            return wrap(type(output), output._array, output._shared_buffer())
+    if any(output is d for d in dirty):
         output._edge = None
+        return output
+    if any(value is output for value in args):
+        return _alias(output, None, _view_name(ctx, 0))
+    if output._edge is not None and output.requires_grad:
+        return wrap(type(output), output._array, output._shared_buffer())
     return output
 
 
@@ -86,17 +104,12 @@ def _with_history(ctx: Any, args: Any, output: Tensor, position: int, dirty: Any
         modes.current()._wrote(output)
         views.rebase(output, edge)
         return output
-    if any(value is output for value in args):
+    if any(value is output for value in args) or (output._edge is not None and output._born() < ctx._number):
         return _alias(output, edge, _view_name(ctx, position))
-    if output._edge is not None and output._view is None and output._born() < ctx._number:
-        # a differentiable Tensor from outside keeps its own place; the result is an alias of it
-        return _alias(output, edge, _view_name(ctx, position))
+    fresh = wrap(type(output), output._array, output._buffer, edge)
     if output._view is not None:
-        base = output._view.base
-        output._edge = View(base, output._view.steps, edge, _view_name(ctx, position))
-        return output
-    output._edge = edge
-    return output
+        fresh._edge = View(output._view.base, output._view.steps, edge, _view_name(ctx, position))
+    return fresh
 
 
 def _view_name(ctx: Any, position: int) -> str:
@@ -153,6 +166,13 @@ def _check_dirty(ctx: Any, args: Any, raw: tuple[Any, ...], dirty: tuple[Any, ..
 
 def _check_undeclared(ctx: Any, args: Any, raw: tuple[Any, ...], dirty: tuple[Any, ...]) -> None:
     """An input that was written without mark_dirty: its graph would still describe the old value."""
+    if ctx._marks.late is not None:
+        raise lesson(
+            StaleValueError,
+            f"{ctx._operator.__name__}.forward wrote into a Tensor after giving it to ctx.save_for_backward",
+            why="backward would get the new values where the old ones were meant.",
+            instead="save x.clone() before the write; or call save_for_backward after it, when the new values are meant.",
+        )
     for written in ctx._marks.written:
         if any(written is d or (written._view is not None and written._view.base is d) for d in dirty):
             continue

@@ -42,9 +42,9 @@ def recorded_at(node: Any) -> str:
     """A sentence: where the node was recorded, or how to find out."""
     line = _recorded.get(node)
     if line is not None:
-        return f"{node.name()} was recorded at {line}"
+        return f"{node._name()} was recorded at {line}"
     return (
-        f"To see the line that recorded {node.name()}, run the forward computation inside "
+        f"To see the line that recorded {node._name()}, run the forward computation inside "
         "`with pullback.autograd.detect_anomaly():`"
     )
 

@@ -42,16 +42,16 @@ class PrimitiveNode(Node):
         In backward: what ``save_for_backward`` was given.
     """
 
-    __slots__ = ("__dict__", "needs_input_grad", "to_save", "xp")
+    __slots__ = ("__dict__", "needs_input_grad", "_to_save", "xp")
 
     _operator: ClassVar[type[Primitive]]
     needs_input_grad: tuple[bool, ...]
-    to_save: tuple[Any, ...] | None
+    _to_save: tuple[Any, ...] | None
     xp: Any
 
     def save_for_backward(self, *values: Any) -> None:
         """Keep arrays for backward."""
-        self.to_save = values
+        self._to_save = values
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -140,7 +140,7 @@ class PrimitiveNode(Node):
                 grad = mask_rule(ctx, grad, masked, position, xp)
             producer, number = edge
             shape, dtype = producer._specs[number]
-            if grad.__class__ is Masked or grad.shape != shape or grad.dtype != dtype:
+            if grad.__class__ is not ndarray or grad.shape != shape or grad.dtype != dtype:
                 grad = rules.fit(self, position, grad, xp)
             grads[position] = grad
         return grads
@@ -151,8 +151,10 @@ class PrimitiveNode(Node):
 
     def _shadow(self) -> Any:
         """A private copy of this ctx, for one call of the rule with other flags or values."""
+        if self._saved is FREED:
+            raise freed(self)
         shadow = _new(self._operator._node)
-        for name in ("_edges", "_hooks", "_kind", "_number", "_saved", "_specs", "needs_input_grad", "to_save", "xp"):
+        for name in ("_edges", "_hooks", "_kind", "_number", "_saved", "_specs", "needs_input_grad", "_to_save", "xp"):
             setattr(shadow, name, getattr(self, name, None))
         if self.__dict__:
             shadow.__dict__.update(self.__dict__)
@@ -182,7 +184,7 @@ class PrimitiveNode(Node):
         values = list(shadow._saved)
         for k, entry in enumerate(entries):
             if entry.__class__ is _Intermediate:
-                new = second.ctx.to_save[k] if second.ctx is not None and k < len(second.ctx.to_save) else None
+                new = second.ctx._to_save[k] if second.ctx is not None and k < len(second.ctx._to_save) else None
                 values[k] = second.vouch(wrap(self._kind, entry.array), new, f"value {k} for backward")
         shadow._saved = tuple(values)
         for name, value in self.__dict__.items():
@@ -194,9 +196,6 @@ class PrimitiveNode(Node):
             elif has_bare_numbers(value, ()) and (second.trouble or second.watcher.cuts):
                 return f"ctx.{name} holds numbers that may depend on the inputs ({second.trouble or second.watcher.cuts[0]})."
         return ""
-
-    def name(self) -> str:
-        return type(self).__name__
 
     def _argument_names(self) -> list[str]:
         return rules.parameter_names(self._operator.forward, 1)
@@ -323,7 +322,7 @@ class Primitive:
 
         ctx = _new(cls._node)
         ctx.xp = xp = np if first.__class__ is ndarray else namespace_of(first)
-        ctx.to_save = None
+        ctx._to_save = None
         ctx.needs_input_grad = tuple(needs)
         result = cls.forward(ctx, *bare_args, **options)
         if kind is None:
@@ -353,7 +352,7 @@ def _apply_to_one(cls: Any, x: Tensor) -> Any:
             mode._reads(x)
     ctx = _new(cls._node)
     ctx.xp = np if array.__class__ is ndarray else arrays.namespace(array)
-    ctx.to_save = None
+    ctx._to_save = None
     ctx.needs_input_grad = _NOT_NEEDED if edge is None else _NEEDED
     result = cls.forward(ctx, array)
     kind = x.__class__
@@ -373,7 +372,7 @@ def _apply_to_one(cls: Any, x: Tensor) -> Any:
     ctx._hooks = None
     ctx._kind = kind
     ctx._specs = ((result.shape, dtype),)
-    values = ctx.to_save
+    values = ctx._to_save
     if (
         values is not None
         and len(values) == 1
@@ -425,10 +424,10 @@ def _own(result: Any, args: Any) -> Any:
 
 def _replace_saved(ctx: Any, before: Any, after: Any) -> None:
     """Where results were copied, or became arrays, saved results are the new ones."""
-    if ctx.to_save is not None:
+    if ctx._to_save is not None:
         for old, new in zip(before, after, strict=True):
             if old is not new:
-                ctx.to_save = tuple([new if value is old else value for value in ctx.to_save])
+                ctx._to_save = tuple([new if value is old else value for value in ctx._to_save])
 
 
 def _wider(kind: Any, other: Any) -> Any:
@@ -468,11 +467,11 @@ def _record(ctx: Any, kind: Any, args: Any, edges: Any, outputs: Any, options: A
 
 def _keep(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> None:
     """Find the origin of every saved array, and keep the arguments where one has none."""
-    values = ctx.to_save
+    values = ctx._to_save
     entries: tuple[Any, ...] | None = None
     intermediate = False
     if values is not None:
-        ctx.to_save = None
+        ctx._to_save = None
         found = []
         for value in values:
             for argument in args:
@@ -495,7 +494,7 @@ def _run_again(ctx: Any, options: Any, args: list[Any]) -> Any:
     """Forward on Tensors, with the differentiable namespace; its ctx has the saved values in the graph."""
     again = _new(ctx._operator._node)
     again.xp = Recorded.xp
-    again.to_save = ()
+    again._to_save = ()
     again.needs_input_grad = ctx.needs_input_grad
     ctx._operator.forward(again, *args, **options)
     return again
@@ -507,7 +506,7 @@ def _entry(value: Any, args: Any, edges: Any, outputs: Any) -> Any:
         if argument is value:
             return SavedConstant(value)
         if isinstance(argument, Tensor) and argument._array is value:
-            return pack(argument, (argument,), (edge,), ())
+            return pack(argument, (argument,), (edge,))
     for position, output in enumerate(outputs):
         if isinstance(output, Tensor) and output._array is value:
             return SavedOutput(output, position) if output._edge is not None else SavedPlain(output)

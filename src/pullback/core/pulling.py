@@ -65,7 +65,7 @@ class FunctionNode(Ctx):
                 continue
             cotangent = unmask(cotangent)
             if record:
-                incoming.append(cotangent if self._operator.any_layout else _contiguous_tensor(cotangent))
+                incoming.append(_lent(cotangent, self._operator.any_layout))
             else:
                 if not self._operator.any_layout:
                     cotangent = arrays.contiguous(cotangent)
@@ -182,7 +182,7 @@ class FunctionNode(Ctx):
         if saved.__class__ is not Saved:
             return
         second = Recomputed(self, saved.rerun)
-        fresh = getattr(second.ctx, "to_save", None) or ()
+        fresh = getattr(second.ctx, "_to_save", None) or ()
         pull.entries = tuple(
             [
                 second.vouch(entry.tensor, fresh[k] if k < len(fresh) else None, f"value {k} for backward")
@@ -207,9 +207,10 @@ class FunctionNode(Ctx):
         return self._call_rule(list(cotangents))
 
 
-def _contiguous_tensor(tensor: Tensor) -> Tensor:
-    array = arrays.contiguous(tensor._array)
-    return tensor if array is tensor._array else wrap(type(tensor), array, None, tensor._resolved())
+def _lent(tensor: Tensor, any_layout: bool) -> Tensor:
+    """A cotangent as a rule gets it: at the same place in the graph, contiguous, copied before it is written into."""
+    array = tensor._array if any_layout else arrays.contiguous(tensor._array)
+    return wrap(type(tensor), array, BORROWED, tensor._resolved())
 
 
 def no_backward(ctx: Any, *grad_outputs: Any) -> Any:

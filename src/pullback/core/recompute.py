@@ -46,7 +46,7 @@ class Rerun:
 
     def __init__(self, args: Iterable[Any], edges: Iterable[Any], call: Callable[..., Any], impossible: str = "") -> None:
         self._arguments = [
-            (True, pack(a, (a,), (edge,), ())) if isinstance(a, Tensor) else (False, a)
+            (True, pack(a, (a,), (edge,))) if isinstance(a, Tensor) else (False, a)
             for a, edge in zip(args, edges, strict=True)
         ]
         self.call = call

@@ -36,7 +36,7 @@ class Refusal(Node):
         self._specs = ((tensor._array.shape, tensor.dtype),)
         self.what, self.why, self.instead = what, why, instead
 
-    def name(self) -> str:
+    def _name(self) -> str:
         return "Error"
 
     def _pull(self, cotangents: list[Any], task: Any) -> Any:
@@ -56,7 +56,7 @@ class Constant(Node):
         self._kind = type(tensor)
         self._specs = ((tensor._array.shape, tensor.dtype),)
 
-    def name(self) -> str:
+    def _name(self) -> str:
         return "ConstantBackward"
 
     def _pull(self, cotangents: list[Any], task: Any) -> list[Any]:

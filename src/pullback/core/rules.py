@@ -61,7 +61,7 @@ def as_sequence(node: Any, grads: Any) -> list[Any]:
         )
         error = lesson(
             RuleError,
-            f"function {node.name()} returned an incorrect number of gradients (expected {expected}, got {len(found)})",
+            f"function {node._name()} returned an incorrect number of gradients (expected {expected}, got {len(found)})",
             why="gradients are matched to the arguments of forward by position.",
             instead=hint,
             node=node,
@@ -74,7 +74,7 @@ def not_an_input(node: Any, position: int) -> RuleError:
     """The error for a gradient of something that was no Tensor."""
     error = lesson(
         RuleError,
-        f"function {node.name()} returned a gradient different than None at position {position + 1}, but the corresponding "
+        f"function {node._name()} returned a gradient different than None at position {position + 1}, but the corresponding "
         f"forward input {argument(node, position)} was not a Variable",
         why="only Tensors have gradients.",
         instead="None at that place; or pass the value as a Tensor.",
@@ -93,7 +93,7 @@ def not_a_gradient(node: Any, position: int, value: Any) -> RuleError:
     }.get(kind, "a Tensor of the argument's shape, or None.")
     error = lesson(
         RuleError,
-        f"expected Variable or None (got {kind}) as the gradient of {argument(node, position)}, returned by {node.name()}",
+        f"expected Variable or None (got {kind}) as the gradient of {argument(node, position)}, returned by {node._name()}",
         instead=hint,
         node=node,
     )
@@ -111,7 +111,7 @@ def bad_shape(node: Any, position: int, got: Any, expected: Any) -> RuleError:
         hint += "; a transpose seems to be missing"
     error = lesson(
         RuleError,
-        f"Function {node.name()} returned an invalid gradient at index {position} - got {list(got)} but expected shape "
+        f"Function {node._name()} returned an invalid gradient at index {position} - got {list(got)} but expected shape "
         f"compatible with {list(expected)} for {argument(node, position)}",
         why="a gradient has one entry per entry of its argument.",
         instead=hint + ".",

@@ -24,7 +24,7 @@ def freed(node: Node) -> FreedGraphError:
     return lesson(
         FreedGraphError,
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
-        f"freed): the values that {node.name()} saved are gone. Specify retain_graph=True in the earlier pass to keep them.",
+        f"freed): the values that {node._name()} saved are gone. Specify retain_graph=True in the earlier pass to keep them.",
         why="saved values are released as soon as a backward pass has used them, to keep memory low.",
         instead="pass retain_graph=True to the earlier backward() or grad(), or compute the outputs again. "
         + recorded_at(node)
@@ -40,7 +40,7 @@ def stale(node: Node, what: str, array: Any, version: int, now: int, producer: A
     return lesson(
         StaleValueError,
         f"one of the variables needed for gradient computation has been modified by an inplace operation: {what} saved by "
-        f"{node.name()} [{arrays.dtype_of(array)} {list(array.shape)}]{by} is at version {now}; expected version {version} "
+        f"{node._name()} [{arrays.dtype_of(array)} {list(array.shape)}]{by} is at version {now}; expected version {version} "
         "instead.",
         why="the backward of that operation would compute with the new values.",
         instead=f"write into a clone(), write before the value is used, or compute out of place. {recorded_at(node)}.",
@@ -50,7 +50,7 @@ def stale(node: Node, what: str, array: Any, version: int, now: int, producer: A
 
 
 def _plain_name(node: Node) -> str:
-    return node.name().removesuffix("Backward0").removesuffix("Backward")
+    return node._name().removesuffix("Backward0").removesuffix("Backward")
 
 
 class Saved:
@@ -105,7 +105,7 @@ class SavedInput(SavedTensor):
         if tensor._edge is None and tensor._view is None:
             raise lesson(
                 StaleValueError,
-                f"Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(): {what} of {node.name()}",
+                f"Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(): {what} of {node._name()}",
                 instead="use y = x.detach(), which leaves x alone.",
             )
         return wrap(type(tensor), self._array, self._buffer, self._edge)
@@ -160,11 +160,12 @@ class SavedPlain(SavedTensor):
     origin = "output"
 
 
-def pack(tensor: Any, inputs: tuple[Any, ...], edges: tuple[Any, ...], outputs: tuple[Any, ...]) -> Any:
+def pack(tensor: Any, inputs: Any, edges: Any, returned: Any = (), outputs: Any = ()) -> Any:
     """What to keep of one saved Tensor; the Tensor itself where it is an argument that was never written or viewed."""
-    for position, output in enumerate(outputs):
-        if output is tensor:
-            return SavedOutput(tensor, position) if tensor._edge is not None else SavedPlain(tensor)
+    for position, value in enumerate(returned):
+        if value is tensor:
+            output = outputs[position]
+            return SavedOutput(output, position) if output._edge is not None else SavedPlain(output)
     for argument, edge in zip(inputs, edges, strict=True):
         if argument is tensor:
             if tensor._buffer is None and tensor._view is None:

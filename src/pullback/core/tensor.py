@@ -181,7 +181,7 @@ class Tensor:
         if self.dtype not in (np.float64, np.int64, np.bool_, np.complex128):
             parts.append(f"dtype={self.dtype}")
         if self.grad_fn is not None:
-            parts.append(f"grad_fn=<{self.grad_fn.name()}>")
+            parts.append(f"grad_fn=<{self.grad_fn._name()}>")
         elif self.requires_grad:
             parts.append("requires_grad=True")
         return f"tensor({', '.join(parts)})"

@@ -108,7 +108,7 @@ class WriteView(Node):
         self._specs = ((base._array.shape, base.dtype),)
         self.steps = steps
 
-    def name(self) -> str:
+    def _name(self) -> str:
         return "CopySlices"
 
     def _pull(self, cotangents: list[Any], task: Any) -> tuple[Any, Any]:
@@ -160,7 +160,7 @@ class Overwrite(Node):
         self._kind = type(tensor)
         self._specs = ((tensor._array.shape, tensor.dtype),)
 
-    def name(self) -> str:
+    def _name(self) -> str:
         return "CopyBackwards"
 
     def _pull(self, cotangents: list[Any], task: Any) -> tuple[Any]:
@@ -264,7 +264,7 @@ def _move_retained_grad(target: Tensor, edge: Any) -> None:
     """``retain_grad`` follows the Tensor to its new place; hooks stay with the old value."""
     old = target._edge
     if old.__class__ is tuple and target.retains_grad:
-        reference = old[0].hooks.retain.pop(old[1])
+        reference = old[0]._hooks.retain.pop(old[1])
         target._node_hooks(edge[0]).retain[edge[1]] = reference
 
 

@@ -21,7 +21,7 @@ def reduced_axes(ndim: int, axis: Any) -> tuple[int, ...]:
     >>> reduced_axes(3, (-1, 0))
     (2, 0)
     """
-    if axis is None:
+    if axis is None or ndim == 0:  # NumPy accepts axis=0 and -1 of a number
         return tuple(range(ndim))
     return tuple([k % ndim for k in (axis if isinstance(axis, tuple) else (axis,))])
 

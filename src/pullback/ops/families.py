@@ -94,7 +94,7 @@ class ElementwiseNode(PrimitiveNode):
         with np.errstate(all="ignore"):
             if task.record or ct.value.__class__ is not ndarray or self._broadcasts(ct.shape):
                 return PrimitiveNode._pull(self, cotangents, task)
-            grads = self._pull([ct.value], task)  # perhaps shorter: see `_quicken_unary`
+            grads = self._pull([ct.value], task)  # the short path, where there is one
             rule = self._operator.mask_rule
             return [grad if grad is None else rule(self, grad, ct, k, np) for k, grad in enumerate(grads)]
 
@@ -218,7 +218,7 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
         node._hooks = None
         node._kind = kind
         if saves_input:
-            node._saved = (x,) if x._buffer is None else (pack(x, (x,), (edge,), ()),)
+            node._saved = (x,) if x._buffer is None else (pack(x, (x,), (edge,)),)
         else:
             node._saved = (saved_result(kind, y),) if saves_output else None
         if mode is not _ON:
@@ -326,7 +326,7 @@ def _entry(value: Any, edge: Any) -> Any:
     """How an operand is kept: a Tensor as it is, anything else as a constant."""
     if not isinstance(value, Tensor):
         return SavedConstant(value)
-    return value if value._buffer is None else pack(value, (value,), (edge,), ())
+    return value if value._buffer is None else pack(value, (value,), (edge,))
 
 
 def as_arrays(xp: Any, a: Any, b: Any) -> Any:
@@ -447,11 +447,12 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                 node._kind = kind
                 node.needs_input_grad = (edge_a is not None, edge_b is not None)
                 if keep_a or keep_b:
-                    node._saved = (
-                        _entry(a, edge_a) if keep_a else None,
-                        _entry(b, edge_b) if keep_b else None,
-                        None,
-                    )
+                    entry_a = entry_b = None
+                    if keep_a:
+                        entry_a = a if a.__class__ is kind and a._buffer is None else _entry(a, edge_a)
+                    if keep_b:
+                        entry_b = b if b.__class__ is kind and b._buffer is None else _entry(b, edge_b)
+                    node._saved = (entry_a, entry_b, None)
                 else:
                     node._saved = None
                 if mode is not _ON:

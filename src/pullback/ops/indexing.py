@@ -105,7 +105,7 @@ class Key:
         owner[entries] = numbers
         return owner[entries] == numbers
 
-    def name(self) -> str:
+    def kind(self) -> str:
         """What torch calls the last step of a basic index."""
         last = [e for e in self.entries if e is not Ellipsis]
         if not last or last[-1].__class__ is slice:
@@ -291,7 +291,7 @@ def getitem(x: Any, index: Any, /) -> Any:
     (tensor([2., 0., 1.]),)
     """
     key = key_of(index)
-    return (_READERS[key.name()] if key.basic else Index).apply(x, key=key)
+    return (_READERS[key.kind()] if key.basic else Index).apply(x, key=key)
 
 
 # ------------------------------------------------------------------------------------------------------- along one axis

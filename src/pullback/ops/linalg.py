@@ -352,9 +352,24 @@ _WORTH_PLANNING = 4096
 
 def _run_einsum(xp: Any, subscripts: str, operands: tuple[Any, ...]) -> Any:
     if xp is not np:
-        return xp.einsum(subscripts, *operands)
+        return xp.einsum(subscripts, *operands) if hasattr(xp, "einsum") else _sum_of_products(xp, subscripts, operands)
     large = max([x.size for x in operands], default=0) >= _WORTH_PLANNING
     return np.einsum(subscripts, *operands, optimize=large or len(operands) > 2)
+
+
+def _sum_of_products(xp: Any, subscripts: str, operands: tuple[Any, ...]) -> Any:
+    """An einsum in the words of the Array API standard: all operands over all names, multiplied, summed."""
+    left, _, result = subscripts.partition("->")
+    terms = left.split(",")
+    summed = "".join(sorted(set(left) - {","} - set(result)))
+    whole = None
+    for x, term in zip(operands, terms, strict=True):
+        present = [name for name in result + summed if name in term]
+        x = xp.permute_dims(x, tuple([term.index(name) for name in present]))
+        lengths = dict(zip(present, x.shape, strict=True))
+        x = xp.reshape(x, tuple([lengths.get(name, 1) for name in result + summed]))
+        whole = x if whole is None else whole * x
+    return xp.sum(whole, axis=tuple(range(len(result), len(result) + len(summed)))) if summed else whole
 
 
 def einsum(subscripts: str, /, *operands: Any) -> Any:
@@ -453,7 +468,7 @@ def _vectors(make: Make) -> Any:
 def _crosses(make: Make) -> Any:
     yield Sample((make(3), make(3)))
     yield Sample((make(2, 3), make(3)))
-    yield Sample((make(3, 2), make(3, 1)), {"axis": 0})
+    yield Sample((make(3, 2), make(3, 1)), {"axis": -2})
 
 
 def _krons(make: Make) -> Any:
@@ -474,7 +489,7 @@ def _contractions(make: Make) -> Any:
 
 def _sums(make: Make) -> Any:
     yield Sample(("ij,jk->ki", make(2, 3), make(3, 2)))
-    yield Sample(("ii->i", make(3, 3)))
+    yield Sample(("ijj->ij", make(2, 3, 3)))
     yield Sample(("ij->j", make(2, 3)))
     yield Sample(("i,ij,j", make(2), make(2, 3), make(3)))
     yield Sample(("...ij,...j->...i", make(2, 2, 3), make(3)))
@@ -491,7 +506,7 @@ register("cross", Cross, _crosses, call=cross, reference=np.linalg.cross)
 register("einsum", Einsum, _sums, call=einsum, reference=np.einsum)
 register("kron", Kron, _krons, call=kron, reference=np.kron)
 register("matmul", Matmul, _matrices, call=matmul, reference=np.matmul, dunder="matmul", methods=("matmul",))
-register("outer", Outer, _vectors, call=outer, reference=np.outer)
+register("outer", Outer, _vectors, call=outer, reference=np.linalg.outer)
 register("tensordot", Tensordot, _contractions, call=tensordot, reference=np.tensordot)
 register("trace", None, _squares, call=trace, reference=_numpy_trace, methods=("trace",))
 register("vecdot", Vecdot, _dots, call=vecdot, reference=np.vecdot)

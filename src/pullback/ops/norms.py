@@ -45,7 +45,7 @@ class Kink(Node):
         self.where = where
         self.operator_name = operator_name
 
-    def name(self) -> str:
+    def _name(self) -> str:
         return "KinkBackward"
 
     def _pull(self, cotangents: list[Any], task: Any) -> list[Any]:

@@ -11,6 +11,7 @@ from pullback.core.masked import Masked
 from pullback.core.primitive import Primitive
 from pullback.ops.axes import Reduction, along, conj, count, from_rows, keep, mask_of, spread, to_rows
 from pullback.ops.registry import Make, Sample, register
+from pullback.ops.shapes import reshape
 
 
 def axis_samples(make: Make, **limits: Any) -> Any:
@@ -229,12 +230,13 @@ def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------------- running sums
-def _only_axis(name: str, x: Any, axis: Any) -> int:
-    """The axis of a running operation; it may be left out where there is only one."""
-    ndim = len(x.shape)
-    if axis is None and ndim != 1:
-        raise ValueError(f"{name} of an array of {ndim} dimensions needs an axis")
-    return 0 if axis is None else int(axis)
+def _with_axis(name: str, x: Any, axis: Any) -> tuple[Any, int]:
+    """The argument and the axis of a running operation; the axis may be left out where there is only one."""
+    if not x.shape:
+        x = reshape(x, (1,))
+    if axis is None and len(x.shape) > 1:
+        raise ValueError(f"{name} of an array of {len(x.shape)} dimensions needs an axis")
+    return x, 0 if axis is None else int(axis)
 
 
 def _accumulate(xp: Any, name: str, old_name: str, x: Any, axis: int, dtype: Any) -> Any:
@@ -300,7 +302,8 @@ def _backward_recurrence(xp: Any, s: Any, a: Any) -> Any:
     reach, n = 1, s.shape[-1]
     while reach < n:
         s = xp.concat([s[..., :-reach] + a * s[..., reach:], s[..., -reach:]], axis=-1)
-        a = a[..., :-reach] * a[..., reach:]
+        if 2 * reach < n:
+            a = a[..., :-reach] * a[..., reach:]
         reach *= 2
     return s
 
@@ -325,7 +328,7 @@ def cumulative_sum(x: Any, /, axis: Any = None, *, dtype: Any = None, include_in
     >>> pb.cumulative_sum(pb.tensor([1.0, 2.0, 3.0]), include_initial=True)
     tensor([0., 1., 3., 6.])
     """
-    axis = _only_axis("cumulative_sum", x, axis)
+    x, axis = _with_axis("cumulative_sum", x, axis)
     return CumulativeSum.apply(x, axis=axis, dtype=dtype, include_initial=include_initial)
 
 
@@ -342,7 +345,7 @@ def cumulative_prod(x: Any, /, axis: Any = None, *, dtype: Any = None, include_i
     >>> x.grad
     tensor([ 1., 10.,  0.])
     """
-    axis = _only_axis("cumulative_prod", x, axis)
+    x, axis = _with_axis("cumulative_prod", x, axis)
     return CumulativeProd.apply(x, axis=axis, dtype=dtype, include_initial=include_initial)
 
 

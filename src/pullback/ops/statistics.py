@@ -45,7 +45,8 @@ class Var(Reduction):
     def forward(ctx: Any, x: Any, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
         ctx.form, ctx.correction = (x.shape, axis, keepdims), correction
         ctx.save_for_backward(x)
-        return ctx.xp.var(x, axis=axis, correction=correction, keepdims=keepdims)
+        parts = (ctx.xp.real(x), ctx.xp.imag(x)) if arrays.is_complex(x.dtype) else (x,)
+        return sum([ctx.xp.var(part, axis=axis, correction=correction, keepdims=keepdims) for part in parts])
 
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:

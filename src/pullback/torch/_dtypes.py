@@ -1,4 +1,4 @@
-"""dtypes under torch's names: they are NumPy's dtype objects, so ``x.dtype == torch.float32`` holds over any library."""
+"""dtypes under torch's names: they are NumPy's objects, so ``x.dtype == torch.float32`` holds over any library."""
 
 from __future__ import annotations
 
@@ -109,7 +109,9 @@ class finfo:  # noqa: N801 - torch's name
         self.resolution = float(self._of.resolution)
 
     def __repr__(self) -> str:
-        return f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, eps={self.eps}, dtype={self.dtype})"
+        return (
+            f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, eps={self.eps}, dtype={self.dtype})"
+        )
 
 
 class iinfo:  # noqa: N801 - torch's name

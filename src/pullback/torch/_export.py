@@ -1,7 +1,7 @@
 """The two tables that the torch namespace is built from, and what their entries have in common.
 
-``@function`` puts a callable into ``pullback.torch``, ``@method`` into ``pullback.torch.Tensor``, ``@both`` into both: torch's
-functions and methods have the same signature, with ``input`` in the place of ``self``.
+``@function`` puts a callable into ``pullback.torch``, ``@method`` into ``pullback.torch.Tensor``, ``@both`` into both:
+torch's functions and methods have the same signature, with ``input`` in the place of ``self``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pullback.core.errors import lesson
 from pullback.core.modes import is_grad_enabled
 from pullback.core.tensor import Tensor as Base
 from pullback.namespaces import array_api
+from pullback.ops.inplace import write_result
 
 #: The operators, by their names in the Array API standard or in NumPy.
 xp: Any = array_api
@@ -23,41 +24,40 @@ FUNCTIONS: dict[str, Any] = {}
 METHODS: dict[str, Any] = {}
 
 #: NumPy's names of arguments, which torch accepts beside its own.
-_NUMPY_NAMES = {"axis": "dim", "axes": "dims", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
+_NUMPY_NAMES = {
+    "axis": "dim",
+    "axes": "dims",
+    "keepdims": "keepdim",
+    "x": "input",
+    "x1": "input",
+    "x2": "other",
+    "a": "input",
+}
 
 
-def function(*names: str) -> Callable[[Any], Any]:
-    """Enter a function into ``pullback.torch`` under `names`."""
-
-    def enter(call: Any) -> Any:
-        return _enter(FUNCTIONS, names, call)
-
-    return enter
+def function(*names: str, plain: bool = False) -> Callable[[Any], Any]:
+    """Enter a function into ``pullback.torch`` under `names`; a `plain` one takes no NumPy names and no ``out=``."""
+    return lambda call: _enter((FUNCTIONS,), names, call, plain)
 
 
-def method(*names: str) -> Callable[[Any], Any]:
+def method(*names: str, plain: bool = False) -> Callable[[Any], Any]:
     """Enter a method of ``pullback.torch.Tensor`` under `names`."""
-
-    def enter(call: Any) -> Any:
-        return _enter(METHODS, names, call)
-
-    return enter
+    return lambda call: _enter((METHODS,), names, call, plain)
 
 
-def both(*names: str) -> Callable[[Any], Any]:
+def both(*names: str, plain: bool = False) -> Callable[[Any], Any]:
     """Enter a function and a method of the same name."""
-
-    def enter(call: Any) -> Any:
-        return _enter(METHODS, names, _enter(FUNCTIONS, names, call))
-
-    return enter
+    return lambda call: _enter((FUNCTIONS, METHODS), names, call, plain)
 
 
-def _enter(table: dict[str, Any], names: tuple[str, ...], call: Any) -> Any:
-    if not hasattr(call, "__wrapped__"):
+def _enter(tables: tuple[dict[str, Any], ...], names: tuple[str, ...], call: Any, plain: bool) -> Any:
+    if plain:
+        call.__name__ = call.__qualname__ = names[0]
+    else:
         call = numpy_names(call, names[0])
-    for name in names:
-        table[name] = call
+    for table in tables:
+        for name in names:
+            table[name] = call
     return call
 
 
@@ -84,8 +84,8 @@ def write_out(name: str, result: Any, out: Any) -> Any:
     if is_grad_enabled() and (result.requires_grad or out.requires_grad):
         raise lesson(
             RuntimeError,
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-            "requires grad.",
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad.",
             why="the Tensor given as out= would silently get the history of a result.",
             instead=f"y = {name}(...), or out[...] = {name}(...) to write into a part of a Tensor.",
         )
@@ -100,11 +100,13 @@ def write_out(name: str, result: Any, out: Any) -> Any:
 
 def write(target: Any, value: Any) -> Any:
     """Write a Tensor into another one in place, cast to its dtype.  Returns the target."""
-    return views.write(target, value if value.dtype == target.dtype else cast_for_write(target, value))
+    return views.write(target, cast_for_write(target, value))
 
 
 def cast_for_write(target: Any, value: Any) -> Any:
     """`value` in the dtype of `target`; the same refusal as torch where that would lose more than precision."""
+    if value.dtype == target.dtype:
+        return value
     order = "biufcV"
     source, goal = value.dtype, target.dtype
     lossy = order.find(source.kind) > order.find(goal.kind) and not {source.kind, goal.kind} <= set("iu")
@@ -114,19 +116,22 @@ def cast_for_write(target: Any, value: Any) -> Any:
 def in_place(call: Any, name: str) -> Any:
     """The method ``name_`` that writes what ``name`` computes into ``self``."""
 
+    def fitting(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return cast_for_write(self, call(self, *args, **kwargs))
+
     def written(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return write(self, call(self, *args, **kwargs))
+        return write_result(self, fitting, *args, **kwargs)
 
     written.__name__ = written.__qualname__ = f"{name}_"
     written.__doc__ = f"``self.{name}(...)`` written into ``self``."
     return written
 
 
-def with_in_place(*names: str) -> Callable[[Any], Any]:
+def with_in_place(*names: str, plain: bool = False) -> Callable[[Any], Any]:
     """Like `both`, and the in-place method ``name_`` besides."""
 
     def enter(call: Any) -> Any:
-        call = both(*names)(call)
+        call = both(*names, plain=plain)(call)
         for name in names:
             METHODS[f"{name}_"] = in_place(call, name)
         return call

@@ -1,8 +1,8 @@
 """torch's promotion of dtypes, by casting operands before an operator sees them.
 
-Torch sorts operands into arrays with axes, 0-d arrays and Python numbers.  A later sort only decides the *category* (boolean,
-integer, floating point, complex) where it has a higher one, never the precision: ``float32 array * 0-d float64`` is float32.  An
-integer meets a float in the float's own precision.
+Operands come in three sorts: arrays with axes, 0-d arrays, Python numbers.  A later sort only decides the *category*
+(boolean, integer, floating point, complex) where it has a higher one, never the precision:
+``float32 array * 0-d float64`` is float32.  An integer meets a float in the float's own precision.
 """
 
 from __future__ import annotations

@@ -1,0 +1,100 @@
+"""The graph as an object: nodes, edges, hooks on several Tensors, write counts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pullback.core.differentiate import GradientEdge, get_gradient_edge
+from pullback.core.engine import current_pass
+from pullback.core.errors import GraphError, lesson
+from pullback.core.graph import Node
+from pullback.core.hooks import RemovableHandle
+from pullback.core.tensor import Tensor
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "get_gradient_edge",
+    "increment_version",
+    "queue_callback",
+    "register_multi_grad_hook",
+]
+
+
+def increment_version(tensor: Any) -> None:
+    """Count a write to `tensor` (or several) that the library did not see: values saved from it are stale now.
+
+    >>> import pullback as pb
+    >>> x = pb.tensor([1.0, 2.0])
+    >>> x.numpy()[0] = 5.0
+    >>> pb.autograd.graph.increment_version(x)
+    >>> x._version
+    1
+    """
+    for one in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        one._shared_buffer().touch()
+
+
+def queue_callback(callback: Callable[[], object]) -> None:
+    """Call `callback` at the end of the backward pass that is running."""
+    task = current_pass()
+    if task is None:
+        raise lesson(
+            GraphError,
+            "Final callbacks can only be installed during backward pass.",
+            instead="call this from a hook or from a Function's backward.",
+        )
+    task.final.append(callback)
+
+
+class _Handles(RemovableHandle):
+    """The handles of one hook on several Tensors, removed together."""
+
+    def __init__(self, handles: Sequence[RemovableHandle]) -> None:
+        self.handles = tuple(handles)
+
+    def remove(self) -> None:
+        """Take the hook out; doing it twice is harmless."""
+        for handle in self.handles:
+            handle.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., Any], *, mode: str = "all") -> RemovableHandle:
+    """One hook on several Tensors.
+
+    Parameters
+    ----------
+    tensors
+        Tensors that require gradients.
+    fn
+        With ``mode="all"``: ``fn(grads)``, called at the end of every pass that reached one of them, with ``None`` for
+        those that it did not reach.  With ``mode="any"``: ``fn(grad)``, called once per pass with the first gradient.
+    mode
+        ``"all"`` or ``"any"``.
+    """
+    if mode not in ("all", "any"):
+        raise lesson(ValueError, f"Expects mode to be one of ('all', 'any') but got {mode}")
+    found: dict[int, list[Any]] = {}  # by the number of the pass
+    lock = threading.Lock()
+
+    def finish(number: int) -> None:
+        grads = found.pop(number)
+        if mode == "all":
+            fn(grads)
+
+    def arrived(position: int, grad: Any) -> None:
+        task = current_pass()
+        if task is None:
+            return
+        with lock:
+            first = task.number not in found
+            grads = found.setdefault(task.number, [None] * len(tensors))
+            grads[position] = grad
+        if first:
+            task.final.append(lambda: finish(task.number))
+            if mode == "any":
+                fn(grad)
+
+    return _Handles([t.register_hook(lambda grad, k=k: arrived(k, grad)) for k, t in enumerate(tensors)])

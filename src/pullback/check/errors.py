@@ -1,0 +1,66 @@
+"""What a check can say besides True: one error, told apart by its verdict, and one warning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import PullbackError
+
+
+class GradcheckError(PullbackError, RuntimeError):
+    """A check that did not pass.  ``str(error)`` says what; the notes say where, how far, and what it looks like.
+
+    Attributes
+    ----------
+    verdict
+        ``"mismatch"``: the derivative is wrong.  ``"kink"``, ``"jump"``, ``"edge"``: there is no derivative at this
+        point, and the answer is not one of its neighbours'.  ``"inconclusive"``: too little precision to tell.  ``"not
+        deterministic"``: the function gives different values when called again.  ``"not reentrant"``: backward does.
+        ``"layout"``: backward depends on the memory order of its cotangent.  ``"not linear"``, ``"not multiplied"``,
+        ``"undefined"``: backward mishandles other cotangents, zeros, or missing ones.  ``"refused"``: a derivative that
+        would be silently wrong. ``"input changed"``, ``"not finite"``, ``"not zero"``, ``"batched"``: as they say.
+    output, input
+        Positions in what the function returned and in what it was given.
+    part
+        ``"real"`` or ``"imaginary"`` for a complex output, else empty.
+    numerical, analytical
+        The whole Jacobian matrices, NumPy arrays of shape (elements of the input, elements of the output).
+    entry
+        The worst entry: ``(index in the input, index in the output)``.
+    ratio
+        Analytical over numerical value at the worst entry.
+    pattern
+        What the mistake looks like: ``"factor"``, ``"sign"``, ``"transpose"``, ``"upstream"``, ``"zero"``, ``"term"``,
+        ``"conjugate"``, ``"chain"``, ``"offset"``, ``"single"``; empty where nothing was recognised.
+    factor
+        For ``"factor"``: the constant that is too much.
+    """
+
+    verdict: str = "mismatch"
+    output: int | None = None
+    input: int | None = None
+    part: str = ""
+    numerical: np.ndarray | None = None
+    analytical: np.ndarray | None = None
+    entry: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    ratio: complex | float | None = None
+    pattern: str = ""
+    factor: complex | float | None = None
+
+
+class CheckWarning(UserWarning):
+    """A check passed, but says less than usual here: low precision, or a point without a derivative."""
+
+
+def failure(verdict: str, what: str, *notes: str, **facts: Any) -> GradcheckError:
+    """Build (not raise) a `GradcheckError`."""
+    error = GradcheckError(what)
+    error.verdict = verdict
+    for note in notes:
+        if note:
+            error.add_note(note)
+    for name, value in facts.items():
+        setattr(error, name, value)
+    return error

@@ -1,0 +1,28 @@
+"""The few names of ``torch._C`` that programs look at while a backward pass runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.core.engine import current_pass
+from pullback.core.errors import GraphError, lesson
+
+
+def _current_graph_task_id() -> int:
+    """The number of the running backward pass, -1 outside."""
+    task = current_pass()
+    return -1 if task is None else task.number
+
+
+def _current_autograd_node() -> Any:
+    """The node that is being pulled back through, ``None`` outside."""
+    task = current_pass()
+    return None if task is None else task.node
+
+
+def _will_engine_execute_node(node: Any) -> bool:
+    """Whether the running pass runs this node's rule."""
+    task = current_pass()
+    if task is None:
+        raise lesson(GraphError, "_will_engine_execute_node should only be called during the backward pass")
+    return task.running is None or node in task.running

@@ -1,0 +1,58 @@
+"""torch's names over this library: programs written for torch's autograd run with only the import changed.
+
+::
+
+    import pullback.torch as torch
+    from pullback.torch.autograd import Function, gradcheck
+
+`torch.Tensor` is a subclass of `pullback.Tensor` with torch's methods, promotion and printing; node, engine and
+operators are the same.  dtypes are NumPy's, the default is float32.  A name that is not offered says what to use instead.
+"""
+
+# ruff: noqa: F401 - __all__ is what stands here at the end
+import builtins as _builtins
+
+from pullback.autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from pullback.core.modes import is_inference_mode_enabled
+from pullback.torch import (
+    _C,
+    _functions_elementwise,
+    _functions_indexing,
+    _functions_linalg,
+    _functions_reductions,
+    _functions_shapes,
+    _methods_kinds,
+    autograd,
+    creation,
+    func,
+    linalg,
+    nn,
+    random,
+    special,
+    torchviz,
+    utils,
+)
+from pullback.torch._dtypes import CONSTANTS as _CONSTANTS
+from pullback.torch._dtypes import DTYPES as _DTYPES
+from pullback.torch._dtypes import finfo, get_default_dtype, iinfo, set_default_dtype
+from pullback.torch._export import FUNCTIONS as _FUNCTIONS
+from pullback.torch._grad_modes import is_anomaly_check_nan_enabled, is_anomaly_enabled
+from pullback.torch._methods_kinds import device
+from pullback.torch._missing import refuse_function as _refuse_function
+from pullback.torch._promotion import can_cast, promote_types, result_type
+from pullback.torch._size import Size
+from pullback.torch._tensor import Tensor
+from pullback.torch._tensor import bind as _bind
+from pullback.torch.func import vmap
+from pullback.torch.random import Generator, default_generator
+
+_bind()
+globals().update(_FUNCTIONS | _DTYPES | _CONSTANTS)
+
+strided = "torch.strided"
+preserve_format = "torch.preserve_format"
+contiguous_format = "torch.contiguous_format"
+__version__ = "2.13.0+pullback"
+
+__getattr__ = _refuse_function
+__all__ = _builtins.sorted(name for name in globals() if not name.startswith("_"))

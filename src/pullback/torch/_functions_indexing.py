@@ -1,0 +1,243 @@
+"""Picking and placing by index: ``gather``, ``scatter``, ``index_select``, ``masked_fill`` and their relatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import lesson
+from pullback.core.tensor import Tensor as Base
+from pullback.core.tensor import wrap
+from pullback.ops import inplace
+from pullback.torch._dtypes import DTYPES
+from pullback.torch._export import both, function, method, xp
+from pullback.torch._promotion import as_dtype_of, category
+
+
+def _grid(index: Any, dim: int) -> tuple[Any, ...]:
+    """The index of `gather` as an index for every axis: `index` along `dim`, the element's own place elsewhere."""
+    places = np.asarray(index._array if isinstance(index, Base) else index)
+    own: list[Any] = list(np.indices(places.shape, sparse=True))
+    if own:
+        own[dim] = places
+    return tuple(own)
+
+
+def _check_index(name: str, index: Any) -> None:
+    if category(index.dtype) != 1:
+        raise lesson(
+            RuntimeError, f"{name}(): Expected dtype int64 for index, got {index.dtype}", instead="index.long()."
+        )
+
+
+def _rows(index: Any, dim: int) -> tuple[Any, ...]:
+    """The index of `index_select` and its relatives."""
+    places = index._array if isinstance(index, Base) else np.asarray(index)
+    return (slice(None),) * dim + (np.atleast_1d(places),)
+
+
+# ------------------------------------------------------------------------------------------------- picking
+@both("gather")
+def _gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
+    """``out[i][j] = input[index[i][j]][j]`` for ``dim = 0``, and so on for other axes."""
+    _check_index("gather", index)
+    if input.ndim == 0:
+        return xp.reshape(xp.reshape(input, (1,))[np.atleast_1d(index._array)], tuple(index.shape))
+    return input[_grid(index, dim % input.ndim)]
+
+
+@both("take_along_dim")
+def _take_along_dim(input: Any, indices: Any, dim: Any = None) -> Any:
+    """`gather`, with broadcasting; without `dim`, from the flattened Tensor."""
+    if dim is None:
+        return xp.reshape(input, (-1,))[xp.reshape(indices, (-1,))._array]
+    return xp.take_along_axis(input, indices, axis=dim)
+
+
+@both("index_select")
+def _index_select(input: Any, dim: int, index: Any) -> Any:
+    """The slices of `input` along `dim` that a 1-d `index` names."""
+    _check_index("index_select", index)
+    return input[_rows(index, dim % input.ndim)]
+
+
+@both("take", plain=True)
+def _take(input: Any, index: Any) -> Any:
+    """Elements of the flattened Tensor."""
+    return xp.reshape(input, (-1,))[index._array]
+
+
+@both("masked_select")
+def _masked_select(input: Any, mask: Any) -> Any:
+    """The elements where `mask` holds, as one axis."""
+    shape = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
+    return xp.broadcast_to(input, shape)[np.broadcast_to(mask._array, shape)]
+
+
+@both("nonzero")
+def _nonzero(input: Any, *, as_tuple: bool = False) -> Any:
+    """The indices of the elements that are not zero: one row each, or one Tensor per axis."""
+    kind, found = type(input), np.nonzero(np.atleast_1d(input._array))
+    if as_tuple:
+        return tuple([wrap(kind, axis) for axis in found])
+    return wrap(kind, np.stack(found, axis=-1)[:, : input.ndim])
+
+
+@function("argwhere")
+def _argwhere(input: Any) -> Any:
+    """The indices of the elements that are not zero, one row each."""
+    return _nonzero(input)
+
+
+# ------------------------------------------------------------------------------------------------- placing
+def _axis(input: Any, dim: int) -> int:
+    return dim % max(input.ndim, 1)
+
+
+def _corner(source: Any, index: Any) -> Any:
+    """As much of `source` as `index` names."""
+    return source[tuple([slice(0, n) for n in index.shape])] if getattr(source, "ndim", 0) else source
+
+
+@both("scatter")
+def _scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
+    """``out[index[i][j]][j] = src[i][j]`` for ``dim = 0``, and so on; `src` may be a number."""
+    _check_index("scatter", index)
+    _refuse_reduce(reduce)
+    source = _corner(value if src is None else src, index)
+    return inplace.index_put(input, _grid(index, _axis(input, dim)), source)
+
+
+@method("scatter_")
+def _scatter_(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
+    """`scatter`, written into ``self``."""
+    _check_index("scatter_", index)
+    _refuse_reduce(reduce)
+    return inplace.scatter_(self, dim, index, value if src is None else src)
+
+
+def _refuse_reduce(reduce: Any) -> None:
+    if reduce is not None:
+        raise lesson(
+            NotImplementedError,
+            "scatter(reduce=...) is not offered",
+            instead="scatter_add for sums; scatter without reduce.",
+        )
+
+
+@both("scatter_add")
+def _scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
+    """``out[index[i][j]][j] += src[i][j]`` for ``dim = 0``, and so on."""
+    _check_index("scatter_add", index)
+    return inplace.index_add(input, _grid(index, _axis(input, dim)), _corner(src, index))
+
+
+@method("scatter_add_")
+def _scatter_add_(self: Any, dim: int, index: Any, src: Any) -> Any:
+    """`scatter_add`, written into ``self``."""
+    return inplace.scatter_add_(self, dim, index, src)
+
+
+@both("index_add")
+def _index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    """The slices of `source` added to those of `input` along `dim` that `index` names."""
+    return inplace.index_add(input, _rows(index, _axis(input, dim)), source if alpha == 1 else source * alpha)
+
+
+@method("index_add_")
+def _index_add_(self: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    """`index_add`, written into ``self``."""
+    return inplace.index_add_(self, dim, index, source if alpha == 1 else source * alpha)
+
+
+@both("index_copy")
+def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
+    """The slices of `input` along `dim` that `index` names, replaced by those of `source`."""
+    return inplace.index_put(input, _rows(index, _axis(input, dim)), source)
+
+
+@method("index_copy_")
+def _index_copy_(self: Any, dim: int, index: Any, source: Any) -> Any:
+    """`index_copy`, written into ``self``."""
+    return inplace.index_copy_(self, dim, index, source)
+
+
+@both("index_fill")
+def _index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
+    """The slices of `input` along `dim` that `index` names, filled with `value`."""
+    return inplace.index_put(input, _rows(index, _axis(input, dim)), value)
+
+
+@method("index_fill_")
+def _index_fill_(self: Any, dim: int, index: Any, value: Any) -> Any:
+    """`index_fill`, written into ``self``."""
+    return inplace.index_fill_(self, dim, index, value)
+
+
+@both("masked_fill")
+def _masked_fill(input: Any, mask: Any, value: Any) -> Any:
+    """`value` where `mask` holds, `input` elsewhere."""
+    return xp.where(mask, as_dtype_of(value, input.dtype), input)
+
+
+@method("masked_fill_")
+def _masked_fill_(self: Any, mask: Any, value: Any) -> Any:
+    """`masked_fill`, written into ``self``."""
+    return inplace.masked_fill_(self, mask, value)
+
+
+@both("masked_scatter")
+def _masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+    """The elements where `mask` holds, replaced by those of `source` in order."""
+    places = np.broadcast_to(mask._array, tuple(input.shape))
+    return inplace.index_put(input, places, xp.reshape(source, (-1,))[: int(places.sum())])
+
+
+@method("masked_scatter_")
+def _masked_scatter_(self: Any, mask: Any, source: Any) -> Any:
+    """`masked_scatter`, written into ``self``."""
+    places = np.broadcast_to(mask._array, tuple(self.shape))
+    return inplace.index_put_(self, places, xp.reshape(source, (-1,))[: int(places.sum())])
+
+
+@both("index_put")
+def _index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """``input`` with `values` at `indices`; with `accumulate` added there, repeated places adding up."""
+    return (inplace.index_add if accumulate else inplace.index_put)(input, tuple(indices), values)
+
+
+@method("index_put_")
+def _index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """`index_put`, written into ``self``."""
+    return inplace.index_put_(self, tuple(indices), values, accumulate)
+
+
+# ------------------------------------------------------------------------------------------------- searching
+@function("searchsorted")
+def _searchsorted(sorted_sequence: Any, input: Any, *, right: bool = False, side: Any = None) -> Any:
+    """Where the values would have to be inserted to keep a sequence sorted."""
+    values: Any = input._array if isinstance(input, Base) else np.asarray(input)
+    sequence = sorted_sequence._array
+    side = side or ("right" if right else "left")
+    if sequence.ndim == 1:
+        found = np.searchsorted(sequence, values, side=side)
+    else:
+        rows = zip(sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1]), strict=True)
+        found = np.stack([np.searchsorted(row, value, side=side) for row, value in rows]).reshape(values.shape)
+    return wrap(type(sorted_sequence), np.asarray(found, dtype=DTYPES["int64"]))
+
+
+@function("bucketize")
+def _bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
+    """The number of the bucket that each value falls into."""
+    return _searchsorted(boundaries, input, right=right)
+
+
+@both("bincount")
+def _bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """How often each non-negative integer occurs; with `weights`, their sums."""
+    if weights is None:
+        return wrap(type(input), np.bincount(input._array, minlength=minlength))
+    size = max(minlength, int(input._array.max(initial=-1)) + 1)
+    return inplace.index_add(wrap(type(weights), np.zeros(size, dtype=weights.dtype)), input._array, weights)

@@ -1,0 +1,196 @@
+"""Matrix products and the linear algebra that stands in ``torch`` itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import lesson
+from pullback.torch._export import both, function, xp
+from pullback.torch._promotion import as_dtype_of, result_type, together
+
+
+def _product(a: Any, b: Any) -> Any:
+    return xp.matmul(*together(a, b))
+
+
+def _checked(name: str, ndim: int) -> Any:
+    """A product of two Tensors that both have `ndim` axes."""
+
+    def call(input: Any, other: Any) -> Any:
+        if input.ndim != ndim or other.ndim != ndim:
+            raise lesson(
+                RuntimeError,
+                f"{name}: both Tensors must have {ndim} axes, they have {input.ndim} and {other.ndim}",
+                instead="a @ b (torch.matmul), which takes any number of axes.",
+            )
+        return _product(input, other)
+
+    call.__doc__ = f"The matrix product of Tensors with {ndim} axes."
+    return call
+
+
+both("mm")(_checked("mm", 2))
+both("bmm")(_checked("bmm", 3))
+both("dot")(_checked("dot", 1))
+
+
+@both("matmul")
+def _matmul(input: Any, other: Any) -> Any:
+    """The matrix product, with broadcasting over leading axes."""
+    return _product(input, other)
+
+
+@both("mv")
+def _mv(input: Any, vec: Any) -> Any:
+    """Matrix times vector."""
+    return _product(input, vec)
+
+
+@both("vdot")
+def _vdot(input: Any, other: Any) -> Any:
+    """The inner product of two vectors, the first one conjugated."""
+    return xp.vecdot(*together(input, other))
+
+
+@both("inner")
+def _inner(input: Any, other: Any) -> Any:
+    """Sums of products over the last axes."""
+    if input.ndim == 0 or other.ndim == 0:
+        return input * other
+    return xp.tensordot(*together(input, other), axes=((-1,), (-1,)))
+
+
+@both("outer", "ger")
+def _outer(input: Any, vec2: Any) -> Any:
+    """All products of the elements of two vectors."""
+    return xp.expand_dims(input, axis=1) * xp.expand_dims(vec2, axis=0)
+
+
+@function("einsum")
+def _einsum(equation: str, *operands: Any) -> Any:
+    """Sums of products, as an equation of letters says."""
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    dtype = result_type(*operands)
+    return xp.einsum(equation, *[as_dtype_of(operand, dtype) for operand in operands])
+
+
+@function("tensordot")
+def _tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
+    """Sums of products over pairs of axes."""
+    axes = dims if isinstance(dims, int) else tuple([tuple(d) for d in dims])
+    return xp.tensordot(*together(a, b), axes=axes)
+
+
+@both("kron")
+def _kron(input: Any, other: Any) -> Any:
+    """The Kronecker product."""
+    return xp.kron(*together(input, other))
+
+
+def _plus(name: str) -> Any:
+    """``beta * input + alpha * (a @ b)``."""
+
+    def call(input: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        product = _product(a, b)
+        return (input if beta == 1 else input * beta) + (product if alpha == 1 else product * alpha)
+
+    call.__doc__ = _plus.__doc__
+    return both(name)(call)
+
+
+for _name in ("addmm", "baddbmm", "addmv"):
+    _plus(_name)
+
+
+@both("trace")
+def _trace(input: Any) -> Any:
+    """The sum of the diagonal of a matrix."""
+    return xp.linalg.trace(input)
+
+
+@both("det")
+def _det(input: Any) -> Any:
+    """The determinant."""
+    return xp.linalg.det(input)
+
+
+@both("logdet")
+def _logdet(input: Any) -> Any:
+    """The logarithm of a positive determinant."""
+    sign, value = xp.linalg.slogdet(input)
+    return xp.where(sign > 0, value, value * np.nan)
+
+
+@both("slogdet")
+def _slogdet(input: Any) -> Any:
+    """Sign and logarithm of the absolute value of the determinant."""
+    return xp.linalg.slogdet(input)
+
+
+@both("inverse")
+def _inverse(input: Any) -> Any:
+    """The inverse matrix."""
+    return xp.linalg.inv(input)
+
+
+@both("pinverse")
+def _pinverse(input: Any, rcond: float = 1e-15) -> Any:
+    """The pseudo-inverse."""
+    return xp.linalg.pinv(input, rtol=rcond)
+
+
+@both("matrix_power")
+def _matrix_power(input: Any, n: int) -> Any:
+    """A matrix multiplied with itself."""
+    return xp.linalg.matrix_power(input, n)
+
+
+@both("cholesky")
+def _cholesky(input: Any, upper: bool = False) -> Any:
+    """The Cholesky factor of a positive definite matrix."""
+    return xp.linalg.cholesky(input, upper=upper)
+
+
+@both("cholesky_solve")
+def _cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:
+    """The solution ``X`` of ``A X = input``, where `L` is the Cholesky factor of ``A``."""
+    factor = L.mH if upper else L
+    return xp.linalg.solve(factor @ factor.mH, input)
+
+
+@both("svd")
+def _svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:
+    """``input = U diag(S) V^H``; returns U, S, V (not V^H)."""
+    if not compute_uv:
+        return xp.linalg.svdvals(input)
+    U, S, Vh = xp.linalg.svd(input, full_matrices=not some)
+    return U, S, Vh.mH
+
+
+@both("qr")
+def _qr(input: Any, some: bool = True) -> Any:
+    """The QR decomposition."""
+    return xp.linalg.qr(input, mode="reduced" if some else "complete")
+
+
+@both("cross")
+def _cross(input: Any, other: Any, dim: int = -1) -> Any:
+    """The cross product of vectors of length 3."""
+    return xp.linalg.cross(*together(input, other), axis=dim)
+
+
+@function("trapezoid", "trapz")
+def _trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
+    """The integral by the trapezoidal rule along `dim`."""
+    y = xp.moveaxis(y, dim, -1)
+    middle = (y[..., 1:] + y[..., :-1]) / 2
+    return xp.sum(middle * (dx if x is None else x[..., 1:] - x[..., :-1]), axis=-1)
+
+
+@function("cdist")
+def _cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
+    """Distances between all rows of two matrices."""
+    return xp.linalg.vector_norm(xp.expand_dims(x1, axis=-2) - xp.expand_dims(x2, axis=-3), axis=-1, ord=p)

@@ -1,0 +1,273 @@
+"""Reductions, running sums and sorting, with torch's ``dim``, ``keepdim`` and named results."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import lesson
+from pullback.core.tensor import Tensor as Base
+from pullback.core.tensor import wrap
+from pullback.torch._dtypes import as_dtype
+from pullback.torch._export import both, need_tensor, with_in_place, xp
+from pullback.torch._promotion import as_float, category
+
+ValuesAndIndices = namedtuple("ValuesAndIndices", ["values", "indices"])
+
+
+def _axis(dim: Any) -> Any:
+    """Torch's ``dim`` as NumPy's ``axis``: an empty tuple means all axes."""
+    if isinstance(dim, (tuple, list)):
+        return tuple(dim) or None
+    return dim
+
+
+def _cast(input: Any, dtype: Any) -> Any:
+    return input if dtype is None else xp.astype(input, as_dtype(dtype))
+
+
+# ------------------------------------------------------------------------------------------------- sums and means
+@both("sum")
+def _sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The sum over `dim` (one, several or all axes)."""
+    return xp.sum(_cast(need_tensor(input, "sum"), dtype), axis=_axis(dim), keepdims=keepdim)
+
+
+@both("nansum")
+def _nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The sum, with NaN counted as zero."""
+    x = _cast(input, dtype)
+    return xp.sum(xp.where(xp.isnan(x), xp.zeros_like(x), x), axis=_axis(dim), keepdims=keepdim)
+
+
+@both("mean")
+def _mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The mean over `dim`; floating-point and complex Tensors only."""
+    x = _cast(need_tensor(input, "mean"), dtype)
+    if category(x.dtype) < 2:
+        raise lesson(
+            RuntimeError,
+            f"mean(): could not infer output dtype. Input dtype must be floating point or complex. Got: {x.dtype}",
+            instead="x.float().mean(), or x.mean(dtype=torch.float64).",
+        )
+    return xp.mean(x, axis=_axis(dim), keepdims=keepdim)
+
+
+@both("prod")
+def _prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The product over `dim`."""
+    return xp.prod(_cast(input, dtype), axis=_axis(dim), keepdims=keepdim)
+
+
+def _correction(unbiased: bool, correction: Any) -> Any:
+    return (1 if unbiased else 0) if correction is None else correction
+
+
+@both("var")
+def _var(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+) -> Any:
+    """The variance, divided by ``n - correction`` (1 unless told otherwise)."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return xp.var(input, axis=_axis(dim), correction=_correction(unbiased, correction), keepdims=keepdim)
+
+
+@both("std")
+def _std(
+    input: Any,
+    dim: Any = None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+) -> Any:
+    """The standard deviation, see `var`."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return xp.std(input, axis=_axis(dim), correction=_correction(unbiased, correction), keepdims=keepdim)
+
+
+@both("logsumexp")
+def _logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
+    """``log(sum(exp(input)))`` without overflow."""
+    return xp.logsumexp(as_float(input), axis=_axis(dim), keepdims=keepdim)
+
+
+@both("softmax")
+def _softmax(input: Any, dim: int, dtype: Any = None) -> Any:
+    """``exp(input) / sum(exp(input))`` along `dim`."""
+    x = as_float(_cast(input, dtype))
+    return xp.exp(x - xp.logsumexp(x, axis=dim, keepdims=True))
+
+
+@both("log_softmax")
+def _log_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
+    """The logarithm of `softmax`."""
+    x = as_float(_cast(input, dtype))
+    return x - xp.logsumexp(x, axis=dim, keepdims=True)
+
+
+# ------------------------------------------------------------------------------------------------- largest and smallest
+def _extreme(name: str, elementwise: str) -> Any:
+    pick = f"arg{name}"
+
+    def call(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        if isinstance(dim, Base):
+            return getattr(xp, elementwise)(input, dim)
+        if dim is None:
+            return getattr(xp, name)(input)
+        where = getattr(xp, pick)(input, axis=dim, keepdims=True)
+        values = xp.take_along_axis(input, where, axis=dim) if input.ndim else input
+        if not keepdim and input.ndim:
+            values, where = xp.squeeze(values, axis=dim), xp.squeeze(where, axis=dim)
+        return ValuesAndIndices(values, where)
+
+    call.__doc__ = (
+        f"The {name} of all elements; along `dim`, values and indices; with a Tensor as `dim`, `{elementwise}`."
+    )
+    return call
+
+
+both("max")(_extreme("max", "maximum"))
+both("min")(_extreme("min", "minimum"))
+
+
+@both("amax")
+def _amax(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    """The largest elements along `dim`; equal ones share the gradient."""
+    return xp.max(input, axis=_axis(dim), keepdims=keepdim)
+
+
+@both("amin")
+def _amin(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    """The smallest elements along `dim`; equal ones share the gradient."""
+    return xp.min(input, axis=_axis(dim), keepdims=keepdim)
+
+
+@both("argmax")
+def _argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Where the largest element is."""
+    return xp.argmax(input, axis=dim, keepdims=keepdim)
+
+
+@both("argmin")
+def _argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Where the smallest element is."""
+    return xp.argmin(input, axis=dim, keepdims=keepdim)
+
+
+@both("all")
+def _all(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Whether all elements are true."""
+    return xp.all(input, axis=_axis(dim), keepdims=keepdim)
+
+
+@both("any")
+def _any(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Whether an element is true."""
+    return xp.any(input, axis=_axis(dim), keepdims=keepdim)
+
+
+@both("count_nonzero")
+def _count_nonzero(input: Any, dim: Any = None) -> Any:
+    """How many elements are not zero."""
+    return xp.count_nonzero(input, axis=_axis(dim))
+
+
+# ------------------------------------------------------------------------------------------------- running
+@with_in_place("cumsum")
+def _cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:
+    """Running sums along `dim`."""
+    return xp.cumulative_sum(_cast(input, dtype), axis=dim)
+
+
+@with_in_place("cumprod")
+def _cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any:
+    """Running products along `dim`."""
+    return xp.cumulative_prod(_cast(input, dtype), axis=dim)
+
+
+@both("diff")
+def _diff(input: Any, n: int = 1, dim: int = -1) -> Any:
+    """Differences of neighbours along `dim`, `n` times."""
+    x = xp.moveaxis(input, dim, -1)
+    for _ in range(n):
+        x = x[..., 1:] - x[..., :-1]
+    return xp.moveaxis(x, -1, dim)
+
+
+# ------------------------------------------------------------------------------------------------- sorting
+@both("argsort")
+def _argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """The indices that sort along `dim`."""
+    return xp.argsort(input.detach(), axis=dim, descending=descending)
+
+
+@both("sort")
+def _sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """Sorted values and the indices that sort, along `dim`."""
+    indices = _argsort(input, dim, descending)
+    return ValuesAndIndices(xp.take_along_axis(input, indices, axis=dim), indices)
+
+
+@both("topk")
+def _topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """The `k` largest (or smallest) elements along `dim`, and their indices."""
+    order = np.moveaxis(_argsort(input, dim, descending=largest)._array, dim, 0)[:k]
+    indices = wrap(type(input), np.ascontiguousarray(np.moveaxis(order, 0, dim)))
+    return ValuesAndIndices(xp.take_along_axis(input, indices, axis=dim), indices)
+
+
+@both("kthvalue")
+def _kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    """The `k`-th smallest element along `dim` (counted from 1), and its index."""
+    order = np.take(_argsort(input, dim)._array, [k - 1], axis=dim)
+    indices = wrap(type(input), order)
+    values = xp.take_along_axis(input, indices, axis=dim)
+    if not keepdim:
+        values, indices = xp.squeeze(values, axis=dim), xp.squeeze(indices, axis=dim)
+    return ValuesAndIndices(values, indices)
+
+
+@both("median")
+def _median(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The lower median; along `dim`, with its index."""
+    if dim is None:
+        flat = xp.reshape(input, (-1,))
+        return _kthvalue(flat, (flat.shape[0] + 1) // 2, 0).values
+    return _kthvalue(input, (input.shape[dim] + 1) // 2, dim, keepdim)
+
+
+@both("unique")
+def _unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    """The different elements, in order; not differentiable."""
+    numpys: Any = np.unique
+    found = numpys(input._array, return_inverse=return_inverse, return_counts=return_counts)
+    if not (return_inverse or return_counts):
+        return wrap(type(input), found)
+    return tuple([wrap(type(input), part) for part in found])
+
+
+# ------------------------------------------------------------------------------------------------- norms
+@both("norm")
+def _norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """The vector norm of order `p` over `dim` (``"fro"``: 2)."""
+    x = as_float(_cast(input, dtype)) if dtype is not None else input
+    if p == "nuc":
+        return xp.linalg.matrix_norm(x, ord="nuc", keepdims=keepdim)
+    order = 2 if p in ("fro", None) else p
+    return xp.linalg.vector_norm(x, axis=_axis(dim), ord=order, keepdims=keepdim)
+
+
+@both("dist")
+def _dist(input: Any, other: Any, p: float = 2) -> Any:
+    """The norm of the difference."""
+    return _norm(input - other, p)

@@ -1,0 +1,161 @@
+"""``torch.Tensor``: the Tensor of this library with torch's methods, promotion and printing.
+
+Node, engine and operators are the same as everywhere; only the conventions differ, and they live here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pullback.core.tensor import Tensor as Base
+from pullback.core.tensor import wrap
+from pullback.ops.inplace import write_result
+from pullback.ops.registry import REGISTRY
+from pullback.torch import _methods_kinds
+from pullback.torch._dtypes import get_default_dtype
+from pullback.torch._export import METHODS, cast_for_write
+from pullback.torch._printing import tensor_text
+from pullback.torch._promotion import for_division, together
+from pullback.torch._size import Size
+
+_F4, _F8 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+class Tensor(Base):
+    """An array that can take part in differentiation, with torch's methods.
+
+    Make one with `torch.tensor` (copies) or `torch.as_tensor` (shares memory).
+
+    Examples
+    --------
+    >>> import pullback.torch as torch
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> (x * x).sum().backward()
+    >>> x.grad, x.size()
+    (tensor([2., 4.]), torch.Size([2]))
+    """
+
+    __slots__ = ()
+
+    def __init__(self, *args: Any, requires_grad: bool = False) -> None:
+        super().__init__(_from_legacy(args), requires_grad)
+
+    @property
+    def shape(self) -> Any:
+        return Size(self._array.shape)
+
+    @property
+    def device(self) -> Any:
+        return _methods_kinds.device("cpu")
+
+    @property
+    def is_cuda(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def is_sparse(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def layout(self) -> str:
+        """``"torch.strided"``."""
+        return "torch.strided"
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return int(self.dtype.itemsize)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return int(self.dtype.itemsize) * self.numel()  # type: ignore[attr-defined]
+
+    @property
+    def H(self) -> Any:
+        """The conjugate transpose of a matrix."""
+        return self.adjoint()  # type: ignore[attr-defined]
+
+    @property
+    def mH(self) -> Any:
+        """The conjugate transpose of the last two axes."""
+        return self.adjoint()  # type: ignore[attr-defined]
+
+    @property
+    def real(self) -> Any:
+        return METHODS["real"](self)
+
+    @property
+    def imag(self) -> Any:
+        return METHODS["imag"](self)
+
+    def __repr__(self) -> str:
+        return tensor_text(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and not self._array.shape else format(str(self), spec)
+
+    __hash__ = object.__hash__
+
+
+def _from_legacy(args: tuple[Any, ...]) -> Any:
+    """What the old constructor makes: ``Tensor([1, 2])`` of data, ``Tensor(2, 3)`` of a shape; in the default dtype."""
+    dtype = get_default_dtype()
+    if len(args) == 1 and not isinstance(args[0], (int, Size)):
+        data = args[0]
+        return np.asarray(data._array if isinstance(data, Base) else data, dtype=dtype)
+    return np.empty(tuple(args[0]) if args and isinstance(args[0], Size) else args or (0,), dtype=dtype)
+
+
+# ------------------------------------------------------------------------------------------------- operators
+def _is_plain(dtype: Any, other: Any) -> bool:
+    """True when NumPy's promotion is torch's: one floating-point dtype, or a number beside it."""
+    if dtype is not _F8 and dtype is not _F4:
+        return False
+    return other._array.dtype is dtype if isinstance(other, Base) else other.__class__ in (float, int)
+
+
+def _bind_binary(name: str, apply: Any, align: Any) -> None:
+    def forward(self: Any, other: Any) -> Any:
+        if _is_plain(self._array.dtype, other):
+            return apply(self, other)
+        return apply(*align(self, other)) if _is_operand(other) else NotImplemented
+
+    def reflected(self: Any, other: Any) -> Any:
+        if _is_plain(self._array.dtype, other):
+            return apply(other, self)
+        return apply(*align(other, self)) if _is_operand(other) else NotImplemented
+
+    def fitting(self: Any, other: Any) -> Any:
+        return cast_for_write(self, forward(self, other))
+
+    def in_place(self: Any, other: Any) -> Any:
+        return write_result(self, fitting, other) if _is_operand(other) else NotImplemented
+
+    setattr(Tensor, f"__{name}__", forward)
+    if name not in ("lt", "le", "gt", "ge", "eq", "ne"):
+        setattr(Tensor, f"__r{name}__", reflected)
+        setattr(Tensor, f"__i{name}__", in_place)
+
+
+def _is_operand(value: Any) -> bool:
+    return isinstance(value, (Base, int, float, complex)) or (hasattr(value, "dtype") and hasattr(value, "shape"))
+
+
+def as_torch(value: Any) -> Any:
+    """A Tensor of this library's own shape as one of torch's; the same memory and place in the graph."""
+    return wrap(Tensor, value._array, value._buffer, value._edge) if isinstance(value, Base) else value
+
+
+def bind() -> None:
+    """Attach operators and methods to `Tensor`, once every module has entered its own."""
+    for record in REGISTRY.values():
+        if record.dunder and record.dunder not in ("neg", "pos", "abs", "invert"):
+            _bind_binary(record.dunder, record.call, for_division if record.dunder == "truediv" else together)
+    for name, call in METHODS.items():
+        if name not in ("real", "imag"):
+            setattr(Tensor, name, call)

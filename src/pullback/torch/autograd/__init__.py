@@ -1,0 +1,42 @@
+"""``torch.autograd``: `pullback.autograd` under torch's import path."""
+
+from pullback.autograd import (
+    Function,
+    backward,
+    detect_anomaly,
+    enable_grad,
+    grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    once_differentiable,
+    set_detect_anomaly,
+    set_grad_enabled,
+)
+from pullback.torch.autograd import forward_ad, function, functional, graph
+
+# the import makes the submodule an attribute of this package, and then puts the function of the same name in its place
+from pullback.torch.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from pullback.torch.autograd.variable import Variable
+
+__all__ = [
+    "Function",
+    "GradcheckError",
+    "Variable",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "forward_ad",
+    "function",
+    "functional",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
+    "inference_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "once_differentiable",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+]

@@ -1,0 +1,179 @@
+"""``torch.func``: transformations of functions.  `vmap` is a loop over the batch: right, and no faster than one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from pullback.autograd import functional as _functional
+from pullback.core.differentiate import grad as _grad
+from pullback.core.errors import GraphError as _GraphError
+from pullback.core.errors import lesson as _lesson
+from pullback.core.graph import reach as _reach
+from pullback.core.modes import enable_grad as _enable_grad
+from pullback.core.tensor import Tensor as _Base
+from pullback.core.tensor import wrap as _wrap
+from pullback.torch._export import xp as _xp
+
+__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
+
+
+def _point(x: Any) -> Any:
+    """A fresh place in the graph for an argument: connected to the caller's where that is differentiable."""
+    return x.clone() if x.requires_grad else _wrap(type(x), x._array).requires_grad_()
+
+
+def _settled(value: Any, points: tuple[Any, ...]) -> Any:
+    """A result without graph where nothing but the transformation's own points hangs on it."""
+    if isinstance(value, (tuple, list)):
+        return type(value)([_settled(v, points) for v in value])
+    if not isinstance(value, _Base) or not value.requires_grad:
+        return value
+    _, leaves = _reach([value._resolved()[0]])
+    own = {p._resolved()[0] for p in points if p.is_leaf}
+    return value if any(leaf not in own for leaf in leaves) else value.detach()
+
+
+def _split(args: tuple[Any, ...], argnums: Any) -> tuple[tuple[Any, ...], list[Any], tuple[int, ...]]:
+    numbers = tuple([n % len(args) for n in ((argnums,) if isinstance(argnums, int) else argnums)])
+    for n in numbers:
+        if not isinstance(args[n], _Base):
+            raise _lesson(
+                TypeError, f"argument {n} must be a Tensor, not {type(args[n]).__name__}", instead="torch.tensor(...)."
+            )
+    points = tuple([_point(args[n]) for n in numbers])
+    full = list(args)
+    for n, point in zip(numbers, points, strict=True):
+        full[n] = point
+    return points, full, numbers
+
+
+def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that returns gradient and value of `func`, which must return one number."""
+
+    @functools.wraps(func)
+    @_enable_grad()
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        points, full, _ = _split(args, argnums)
+        result = func(*full, **kwargs)
+        value, aux = result if has_aux else (result, None)
+        if not isinstance(value, _Base) or value.ndim:
+            what = f"tensor with {value.ndim} dims" if isinstance(value, _Base) else type(value).__name__
+            raise _lesson(
+                _GraphError,
+                f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got {what}.",
+                instead="vjp or jacrev for functions with several outputs.",
+            )
+        found = (
+            _grad(value, points, create_graph=True, materialize_grads=True) if value.requires_grad else _zeros(points)
+        )
+        found = _settled(found[0] if isinstance(argnums, int) else tuple(found), points)
+        return (
+            (found, (_settled(value, points), _settled(aux, points))) if has_aux else (found, _settled(value, points))
+        )
+
+    return transformed
+
+
+def _zeros(points: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([_xp.zeros_like(p.detach()) for p in points])
+
+
+def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that returns the gradient of `func`.
+
+    >>> import pullback.torch as torch
+    >>> torch.func.grad(torch.func.grad(lambda x: x**3))(torch.tensor(3.0))
+    tensor(18.)
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        found, value = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return transformed
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of `func`, and the function from cotangents to the vector-Jacobian product."""
+    with _enable_grad():
+        points = tuple([_point(x) for x in primals])
+        result = func(*points)
+    value, aux = result if has_aux else (result, None)
+    outputs = value if isinstance(value, tuple) else (value,)
+
+    def pull(*cotangents: Any) -> Any:
+        given = cotangents[0] if len(cotangents) == 1 and isinstance(cotangents[0], tuple) else cotangents
+        found = _functional._pull(outputs, points, given, True)
+        return tuple([_settled(g, points) for g in found])
+
+    return (_settled(value, points), pull, aux) if has_aux else (_settled(value, points), pull)
+
+
+def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+    """The value of `func`, and the Jacobian-vector product."""
+    return _functional.jvp(func, tuple(primals), tuple(tangents), create_graph=any(p.requires_grad for p in primals))
+
+
+def jacrev(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
+    """The function that returns the Jacobian of `func`, row by row."""
+
+    @functools.wraps(func)
+    @_enable_grad()
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        points, full, numbers = _split(args, argnums)
+
+        def of_points(*xs: Any) -> Any:
+            for n, x in zip(numbers, xs, strict=True):
+                full[n] = x
+            return func(*full, **kwargs)
+
+        found = _functional.jacobian(of_points, points[0] if isinstance(argnums, int) else points, create_graph=True)
+        return _settled(found, points)
+
+    return transformed
+
+
+jacfwd = jacrev
+
+
+def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
+    """The function that returns the Hessian of `func`."""
+    return jacrev(jacrev(func, argnums), argnums)
+
+
+def _row(value: Any, axis: Any, k: int) -> Any:
+    """Entry `k` of a batch; what has no batch axis is the same for all."""
+    if axis is None or not isinstance(value, _Base):
+        return value
+    return _xp.moveaxis(value, axis, 0)[k]
+
+
+def vmap(
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "different"
+) -> Callable[..., Any]:
+    """`func` for every entry of a batch axis; the results are stacked along `out_dims`."""
+
+    @functools.wraps(func)
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        dims = (in_dims,) * len(args) if isinstance(in_dims, int) or in_dims is None else tuple(in_dims)
+        sizes = {a.shape[d] for a, d in zip(args, dims, strict=True) if d is not None and isinstance(a, _Base)}
+        if len(sizes) != 1:
+            raise _lesson(
+                ValueError,
+                f"vmap: the batch axes must have one length, found {sorted(sizes)}",
+                instead="in_dims=None for arguments without a batch axis.",
+            )
+        results = []
+        for k in range(sizes.pop()):
+            rows = [_row(a, d, k) for a, d in zip(args, dims, strict=True)]
+            results.append(func(*rows, **kwargs))
+        if isinstance(results[0], tuple):
+            outs = (out_dims,) * len(results[0]) if isinstance(out_dims, int) else out_dims
+            return tuple([_xp.stack(list(c), axis=d) for c, d in zip(zip(*results, strict=True), outs, strict=True)])
+        return _xp.stack(results, axis=out_dims)
+
+    return transformed
