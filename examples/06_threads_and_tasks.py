@@ -79,6 +79,10 @@ def main(show=print):
     show("no_grad holds in its own task", not quiet)
     show("and not in the task beside it", recording)
 
+    x = pb.tensor(starts, requires_grad=True)
+    show("gradcheck", pb.gradcheck(Square.apply, (x,)))
+    show("gradgradcheck", pb.gradgradcheck(Square.apply, (x,)))
+
 
 if __name__ == "__main__":
     main()

@@ -18,7 +18,7 @@ def part(x, start, stop=None):
 def gradient(x, y, weights=None):
     """dy/dx by one pass, as an array."""
     seed = ones_like(y) if weights is None else pb.tensor(weights)
-    return grad(y, x, seed)[0].numpy()
+    return grad(y, x, seed, retain_graph=True)[0].numpy()
 
 
 # ------------------------------------------------------------------------------------------------ a Tensor that is no view
@@ -236,10 +236,10 @@ def test_gradients_asked_of_one_side_only():
 def test_a_nan_under_a_written_region_does_not_come_back():
     """The cotangent of what was overwritten is a structural zero: it stops an infinite slope."""
     x = leaf([0.0, 4.0])
-    base = 1 / x
-    view = part(base, 0)
-    views.write(view, pb.tensor([7.0]))
     with np.errstate(all="ignore"):
+        base = 1 / x
+        view = part(base, 0)
+        views.write(view, pb.tensor([7.0]))
         np.testing.assert_allclose(gradient(x, base), [0.0, -1 / 16])
         (g,) = grad(base, x, ones_like(base), create_graph=True)
     np.testing.assert_allclose(values([g])[0], [0.0, -1 / 16])

@@ -161,9 +161,7 @@ def _validated(inputs: Any) -> tuple[Any, ...]:
             instead="tensor(..., requires_grad=True), passed as an argument of its own.",
         )
     for k, x in wanted:
-        if isinstance(x._array, np.ndarray) and any(
-            s == 0 and n > 1 for s, n in zip(x._array.strides, x.shape, strict=True)
-        ):
+        if _has_stretched_axis(x._array):
             raise lesson(
                 RuntimeError,
                 f"The {k}th input has a dimension with stride 0: its elements share memory and cannot be moved one by "
@@ -178,6 +176,13 @@ def _validated(inputs: Any) -> tuple[Any, ...]:
                 stacklevel=4,
             )
     return values
+
+
+def _has_stretched_axis(array: Any) -> bool:
+    """True when a whole axis of a NumPy array is one element in memory, as after expand."""
+    if not isinstance(array, np.ndarray) or array.size == 0:
+        return False
+    return any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape, strict=True))
 
 
 def _gradcheck(func: Callable[..., Any], inputs: tuple[Any, ...], options: Options) -> None:

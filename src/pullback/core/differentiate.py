@@ -15,6 +15,7 @@ from pullback.core.masked import unmask
 from pullback.core.recorded import Recorded
 from pullback.core.refusal import constant
 from pullback.core.tensor import Tensor, wrap
+from pullback.core.versions import BORROWED
 
 #: For each node that computed a derivative: weak references to the nodes of what it is a derivative with respect to.
 _derivative_of: WeakKeyDictionary[Node, set[Any]] = WeakKeyDictionary()
@@ -174,7 +175,7 @@ def grad(
         if found is not None:
             found = unmask(found)
             kind = type(x) if isinstance(x, Tensor) else type(outs[0]) if isinstance(outs[0], Tensor) else Tensor
-            results.append(_connect(found, targets, True) if create_graph else wrap(kind, _bare(found)))
+            results.append(_connect(found, targets, True) if create_graph else wrap(kind, _bare(found), BORROWED))
         elif _is_derivative_of(outs, edge):
             results.append(_zeros_like(x, create_graph))
         elif materialize_grads:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import functools
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ def keep(ctx: Any, args: tuple[Any, ...], returned: tuple[Any, ...], outputs: tu
     if ctx.__dict__:
         intermediate = _keep_attributes(ctx, args, returned, outputs) or intermediate
     if intermediate:
-        ctx._saved = Saved(entries, Rerun(args, edges, functools.partial(_run_again, ctx), _why_no_rerun(ctx)))
+        ctx._saved = Saved(entries, Rerun(args, edges, _run_again, None, _why_no_rerun(ctx)))
     elif entries:
         ctx._saved = entries
     ctx._to_save = ()
@@ -89,7 +88,7 @@ def _why_no_rerun(ctx: Any) -> str:
     return "forward wrote into its arguments, so it cannot be run again." if ctx._marks and ctx._marks.written else ""
 
 
-def _run_again(ctx: Any, args: list[Any]) -> Any:
+def _run_again(ctx: Any, args: list[Any], options: None) -> Any:
     """Forward with recording on, on a ctx of its own."""
     again = _new(type(ctx))
     again._number = ctx._number

@@ -7,7 +7,6 @@ call at first order, and is right to any order.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -487,10 +486,10 @@ def _keep(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> None:
     if _current() is not _ON:
         _current()._created(ctx)
     if intermediate or (ctx.__dict__ and _holds_results(ctx, args, options)):
-        ctx._saved = Saved(entries or (), Rerun(args, edges, partial(_run_again, ctx, options)))
+        ctx._saved = Saved(entries or (), Rerun(args, edges, _run_again, options))
 
 
-def _run_again(ctx: Any, options: Any, args: list[Any]) -> Any:
+def _run_again(ctx: Any, args: list[Any], options: Any) -> Any:
     """Forward on Tensors, with the differentiable namespace; its ctx has the saved values in the graph."""
     again = _new(ctx._operator._node)
     again.xp = Recorded.xp

@@ -42,14 +42,17 @@ class Rerun:
     ``impossible`` is the reason why it cannot, if there is one (it wrote into its arguments).
     """
 
-    __slots__ = ("_arguments", "call", "impossible")
+    __slots__ = ("_arguments", "call", "impossible", "options")
 
-    def __init__(self, args: Iterable[Any], edges: Iterable[Any], call: Callable[..., Any], impossible: str = "") -> None:
+    def __init__(
+        self, args: Iterable[Any], edges: Iterable[Any], call: Callable[..., Any], options: Any = None, impossible: str = ""
+    ) -> None:
         self._arguments = [
             (True, pack(a, (a,), (edge,))) if isinstance(a, Tensor) else (False, a)
             for a, edge in zip(args, edges, strict=True)
         ]
-        self.call = call
+        self.call = call  # takes the node as an argument: holding it here would make a cycle
+        self.options = options
         self.impossible = impossible
 
     def arguments(self, node: Node) -> list[Any]:
@@ -72,7 +75,7 @@ class Recomputed:
         settings = modes.current()._settings.replace(watcher=self.watcher)
         token = modes.enter(modes.plain(True, settings))
         try:
-            self.ctx = rerun.call(rerun.arguments(self.node))
+            self.ctx = rerun.call(self.node, rerun.arguments(self.node), rerun.options)
         except PullbackError as error:
             self.trouble = f"running forward again raised {type(error).__name__}: {error}"
         except Exception as error:

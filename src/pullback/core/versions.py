@@ -33,11 +33,13 @@ class Buffer:
         The memory belongs to somebody else (a cotangent handed to a rule): copy before writing.
     viewed
         There are views of the base.
+    views
+        Of borrowed memory only: weak references to the views, which move along when the base gets memory of its own.
     locked
         The memory was recorded: ``numpy()`` hands it out read-only.
     """
 
-    __slots__ = ("_cell", "_cells", "_wide", "borrowed", "history", "locked", "version", "viewed")
+    __slots__ = ("_cell", "_cells", "_wide", "borrowed", "history", "locked", "version", "viewed", "views")
 
     def __init__(self, borrowed: bool = False, locked: bool = False) -> None:
         self.version = 0
@@ -45,6 +47,7 @@ class Buffer:
         self.borrowed = borrowed
         self.locked = locked
         self.viewed = False
+        self.views: list[Any] = []
         self._cell = 0
         self._cells: dict[int, dict[Any, tuple[int, Any]]] = {}
         self._wide: dict[Any, tuple[int, Any]] = {}

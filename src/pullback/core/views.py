@@ -11,6 +11,7 @@ and every other view of that base finds its own new place when it is next used, 
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from pullback.core.graph import Node, next_number
 from pullback.core.masked import Masked, unmask
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Leaf, Tensor, wrap
-from pullback.core.versions import Buffer
+from pullback.core.versions import BORROWED, Buffer
 
 Steps = tuple[tuple[Any, dict[str, Any]], ...]
 
@@ -87,8 +88,12 @@ def make_view(view: Tensor, source: Tensor, operator: Any, options: dict[str, An
     else:
         base, steps = parent.base, parent.steps + step
         forbidden = forbidden or parent.forbidden
+    if base._buffer is BORROWED:
+        base._buffer = Buffer(borrowed=True)
     view._edge = View(base, steps, view._edge, forbidden)
-    view._buffer = base._buffer
+    view._buffer = buffer = base._buffer
+    if buffer is not None and buffer.borrowed:
+        buffer.views.append(weakref.ref(view))
 
 
 class WriteView(Node):
@@ -280,10 +285,12 @@ def own(target: Tensor) -> None:
     else:
         base._array = arrays.copy(base._array, arrays.namespace(base._array))
     base._buffer = Buffer()
-    if view is not None:
-        target._array = replay(view.steps, base._array)
-        target._buffer = base._buffer
-        view.seen = 0
+    for reference in buffer.views:
+        other = reference()
+        if other is not None:
+            other._array = replay(other._view.steps, base._array)
+            other._buffer = base._buffer
+            other._view.seen = 0
 
 
 def _rebind(target: Tensor, new: Any) -> None:

@@ -84,7 +84,7 @@ class Colourful(Plain):
 def screen(stream: TextIO | None = None) -> Plain:
     """The right one for `stream` (standard output)."""
     stream = stream or sys.stdout
-    if True and os.environ.get("TERM") != "dumb":
+    if stream.isatty() and os.environ.get("TERM") != "dumb":
         try:
             return Colourful(stream)
         except ImportError:

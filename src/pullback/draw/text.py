@@ -25,8 +25,8 @@ def _line(box: Box, arrows: list[Arrow], alias: dict[str, str]) -> str:
     if box.kind is Kind.MORE:
         return f"{box.key}: {' '.join(box.lines)}" + (f" of {', '.join(sources)}" if sources else "")
     if box.kind in (Kind.LEAF, Kind.OUTPUT, Kind.BASE):
-        notes = [str(box.kind), *([f"= {s}" for s in sources]), *box.lines[1:]]
-        return f"{box.key}: {' '.join(notes)}"
+        origin = f" = {', '.join(sources)}" if sources else ""
+        return f"{box.key}: {box.kind}{origin} {' '.join(box.lines[1:])}"
     names = " ".join(box.lines[1:])
     extra = "".join(f"\n    {line}" for line in box.attributes)
     refused = f"  # {box.detail}" if box.kind is Kind.REFUSED else ""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.core import views
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor
 from pullback.ops.families import is_operand
+from pullback.ops.inplace import write_result
 from pullback.ops.registry import ATTRIBUTES, REGISTRY, Record
 
 _UNARY = {"neg", "pos", "abs", "invert"}
@@ -64,8 +64,7 @@ def _bind_operator(record: Record) -> None:
         return forward(other, self)
 
     def in_place(self: Tensor, other: Any) -> Any:
-        result = forward(self, other)
-        return result if result is NotImplemented else views.write(self, result)
+        return write_result(self, forward, other) if is_operand(other) else NotImplemented
 
     setattr(Tensor, f"__{name}__", forward)
     if name not in _COMPARISON:

@@ -150,7 +150,7 @@ def _of_power(node: Any, part: Callable[[int], Any]) -> Any:
     found, exponent = part(0), _operand(node, 1)
     if found is None or isinstance(exponent, Tensor) or np.any(np.less(exponent, 1)):
         return None
-    return found * _operand(node, 0) ** (exponent - 1)
+    return found if np.all(np.equal(exponent, 1)) else found * _operand(node, 0) ** (exponent - 1)
 
 
 _QUOTIENTS: dict[Any, Callable[[Any, Callable[[int], Any]], Any]] = {

@@ -1,0 +1,61 @@
+"""Where a probe of `conformance/probes.json` does not print what torch 2.13 printed, and why.
+
+A difference is deliberate where torch is silently wrong or where another answer is clearer.  `NOT_OFFERED` are things of torch that
+this library does not have (yet).  `tests/test_conformance.py` fails when an entry starts to agree, and when a probe that stands in
+neither table disagrees.
+"""
+
+DELIBERATE = {
+    # ------------------------------------------------------------------------------------------------ Function and ctx
+    "a2": "needs_input_grad in backward is narrowed to what the running pass asks for, so that unneeded work can be skipped",
+    "a25": "a saved intermediate is recomputed with recording on, so it is differentiable and the second derivative exists",
+    "a26": "a saved intermediate is recomputed with recording on: the second derivative is right (torch gives half of it)",
+    "a42": "an input written in forward without mark_dirty is refused: its users would see new values with the old gradient",
+    "a61": "a dict of Tensors returned by forward is refused: torch loses their gradients silently",
+    "a68": "a differentiable Tensor inside a list argument is refused: torch loses its gradient silently",
+    "a85": "the derivative of a once_differentiable Function is connected, so that a second differentiation raises on every route",
+    "a87": "a second differentiation of a once_differentiable Function raises; torch gives a wrong number silently",
+    "q4": "mark_dirty called twice: the first input was written and is no longer declared, which is refused (see a42)",
+    # ------------------------------------------------------------------------------------------------ engine
+    "b49c": "a Python number is no Tensor argument, so it has no entry in next_functions",
+    "e16": "a leaf whose .data changed its shape between forward and backward: the gradient of the old shape is refused",
+    "l5": "a cotangent handed to backward is copied before it is written: the caller's seed stays as it was",
+    "l36": "what inference_mode makes are ordinary Tensors, so is_inference() is False",
+    "l37": "is_leaf of a view whose base became a leaf afterwards: False, since its gradient flows to the base",
+    "l41": "nodes can be weakly referenced; an output kept on ctx is held weakly, so no garbage collection is needed",
+    "m10": "a captured Tensor that has a history keeps it: apply returns an alias instead of the Tensor itself",
+    "m28": "is_grads_batched runs one pass per entry, so backward sees single cotangents and runs several times",
+    "m30": "gradients of arguments that do not require any are dropped before node hooks see them",
+    "n4": "something else than a Tensor among the inputs is a TypeError",
+    # ------------------------------------------------------------------------------------------------ hooks
+    "c11": "a Python number is no Tensor argument, so node hooks see no gradient for it (see b49c)",
+    "c11c": "a Python number is no Tensor argument, so one gradient is the right number here (see b49c)",
+    "c11e": "a Python number is no Tensor argument, so two gradients are one too many here (see b49c)",
+    "c10c": "a post-accumulate hook that returns something gets one error, whatever the type of what it returned",
+    # ------------------------------------------------------------------------------------------------ modes, in-place, views
+    "d6": "what inference_mode makes are ordinary Tensors: they may be saved, written and asked for gradients",
+    "e7": "a view made without recording does not require gradients; writing through it is refused as in torch",
+    # ------------------------------------------------------------------------------------------------ gradcheck
+    "h2b": "fast mode draws its direction from another generator, so the two projected numbers differ",
+    "h11b": "fast mode draws its direction from another generator, so the perturbations differ",
+    "h15b": "gradgradcheck of a once_differentiable Function reports the refusal, not a mismatch with zero",
+    "h21": "a kink is reported as one: where one-sided derivatives agree with the rule, the check passes",
+    "o4": "fast mode draws its direction from another generator, so it misses other errors",
+    # ------------------------------------------------------------------------------------------------ NumPy
+    "n6": "from_numpy takes the scalars that NumPy returns for 0-d arrays",
+    "o19": "a backward that leaves the graph through NumPy: the second derivative is refused; torch gives a wrong number silently",
+}
+
+_HOOKS = "hooks on saved tensors"
+_CHECKPOINT = "checkpoints"
+_DUAL = "dual numbers of forward mode"
+NOT_OFFERED = {
+    **dict.fromkeys(("f1", "f2", "f4", "f8", "f9b", "f10", "f11", "f12", "q2"), _HOOKS),
+    **dict.fromkeys(("g1", "g2", "g3", "g4", "g4b", "g5", "g8", "g9"), _CHECKPOINT),
+    **dict.fromkeys(("k1", "k3", "k4", "k8", "k10", "k11", "k12", "k14"), _DUAL),
+    "e12": "the _saved_* attributes of built-in nodes",
+    "e14": "allow_mutation_on_saved_tensors",
+    "e15": "torch.autograd._unsafe_preserve_version_counter",
+    "j3b": "the vmap staticmethod of a Function: vmap is a loop here",
+    "j6": "a refusal of backward() inside torch.func.grad",
+}
