@@ -48,7 +48,7 @@ bench: $(VENV)/.installed ## time pullback against hand-written NumPy (and torch
 clean: ## remove .venv, caches and build products
 	@[ ! -f $(VENV)/pyvenv.cfg ] || rm -rf $(VENV)
 	@rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ------------------------------------------------------------------ the environment
 # The first Python that is new enough makes .venv, and makes it again when the Python behind it is gone.
@@ -73,6 +73,7 @@ $(VENV)/.made: $(shell [ -x $(BIN)/python ] || echo FORCE)
 $(VENV)/.installed: pyproject.toml $(VENV)/.made
 	@echo "Installing pullback ..."
 	@$(PIP) --editable .
+	@$(BIN)/python -m compileall -q src/pullback
 	@touch $@
 
 $(VENV)/.installed-test: pyproject.toml $(VENV)/.made

@@ -10,6 +10,7 @@ To see which import costs what: python -X importtime -c "import pullback"
 
 import argparse
 import json
+import os
 import platform
 import statistics
 import subprocess
@@ -22,7 +23,9 @@ LINES = {"nothing": "pass", "numpy": "import numpy", "pullback": "import pullbac
 def measure(line: str) -> float:
     """Seconds from the start of an interpreter to its end."""
     began = time.perf_counter()
-    subprocess.run([sys.executable, "-c", line], check=True)
+    # bytecode is cached, as it is after `pip install`, also where the environment forbids new caches
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run([sys.executable, "-c", line], check=True, env=environment)
     return time.perf_counter() - began
 
 

@@ -1,7 +1,7 @@
 """The conformance programs: what agrees with torch agrees, and what does not is listed with its reason.
 
-The probes are small programs with what torch 2.13 printed; the cases are known traps with the right answer.  Both can be run by
-hand: ``python tests/conformance/run_probes.py`` and ``run_cases.py``.
+The probes are small programs with what torch 2.13 printed; the cases are known traps with the right answer.  Both can
+be run by hand, ``python tests/conformance/run_probes.py`` and ``run_cases.py``.
 """
 
 import json
@@ -22,7 +22,7 @@ FAILING_CASES: dict[str, str] = {}  # name -> reason
 
 @pytest.fixture(scope="module")
 def disagreeing():
-    """The ids of the probes that disagree; run in a process of its own, since there `import torch` means this library."""
+    """The ids of the probes that disagree; from a process of its own, where `import torch` means this library."""
     command = [sys.executable, str(FOLDER / "run_probes.py"), "--failing"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr

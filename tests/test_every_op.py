@@ -1,6 +1,6 @@
-"""Every operator of the registry, on its samples: value, derivatives of three orders, and everything a caller relies on.
+"""Every operator of the registry, on its samples: value, derivatives of three orders, and what callers rely on.
 
-Each check is a function of one record.  Exceptions are data in ``op_exceptions.py``: an exception that holds after all fails.
+Each check is a function of one record.  Exceptions are data in ``op_exceptions.py``: one that holds after all fails.
 """
 
 from __future__ import annotations
@@ -14,10 +14,21 @@ from typing import Any
 import array_api_strict
 import numpy as np
 import pytest
-from numeric import Call, as_list, bare, check_order, directions_like, inner, pull, size_of, slope, tensors, with_gradient
-from op_exceptions import EXCEPTIONS
 
-import pullback as pb
+from numeric import (
+    Call,
+    as_list,
+    bare,
+    check_order,
+    directions_like,
+    inner,
+    pull,
+    size_of,
+    slope,
+    tensors,
+    with_gradient,
+)
+from op_exceptions import EXCEPTIONS
 from pullback.core.engine import Pass
 from pullback.core.graph import LEAF_NUMBER
 from pullback.core.tensor import Tensor
@@ -150,19 +161,21 @@ def third(record: Record) -> None:
 def dot(record: Record) -> None:
     """⟨Jv, w⟩ = ⟨v, Jᵀw⟩ to rounding, with Jv from pulling back twice; and Jv is the slope of the value."""
     for k, call in enumerate(full_calls(record)):
-        rng = np.random.default_rng(k)
-        xs = tensors(call.arrays)
-        outputs = call.differentiable(xs)
-        weights = tensors(directions_like(bare(outputs), rng))
-        grads = pull(outputs, xs, weights, create_graph=True)
-        v, w = directions_like(call.arrays, rng), bare(weights)
-        pushed = bare(pull(grads, weights, v))
+        _check_dot(call, np.random.default_rng(k))
+
+
+def _check_dot(call: Call, rng: np.random.Generator) -> None:
+    xs = tensors(call.arrays)
+    outputs = call.differentiable(xs)
+    weights = tensors(directions_like(bare(outputs), rng))
+    grads = pull(outputs, xs, weights, create_graph=True)
+    v, w, vjp = directions_like(call.arrays, rng), bare(weights), bare(grads)
+    jvp = bare(pull(grads, weights, v))
+    found = np.concatenate([np.ravel(p) for p in jvp])
+    if found.size:
         expected = slope(lambda t: _stacked(call, v, t))
-        found = np.concatenate([np.ravel(p) for p in pushed])
-        if not found.size:
-            continue
         np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7 * max(1.0, np.max(np.abs(found))))
-        assert abs(inner(pushed, w) - inner(v, bare(grads))) <= 1e-12 * (size_of(pushed, w) + size_of(v, bare(grads)))
+        assert abs(inner(jvp, w) - inner(v, vjp)) <= 1e-12 * (size_of(jvp, w) + size_of(v, vjp))
 
 
 def _stacked(call: Call, direction: Any, t: float) -> Any:
@@ -187,7 +200,7 @@ def recorded(record: Record) -> None:
         if outputs:
             weights = seeded(outputs)
             for a, b in zip(pull(outputs, xs, weights), pull(outputs, xs, weights, create_graph=True), strict=True):
-                if a.ndim == 0 and a.dtype.kind == "c":  # NumPy multiplies complex scalars and complex arrays differently
+                if a.ndim == 0 and a.dtype.kind == "c":  # NumPy multiplies complex scalars in another way than arrays
                     close(a._array, b._array, 1e-15)
                 else:
                     same(a._array, b._array)
@@ -326,7 +339,7 @@ def needs_input_grad(record: Record) -> None:
 
 @check()
 def strict(record: Record) -> None:
-    """Arrays of another library (array_api_strict) go forward, backward and through two orders, with the same values."""
+    """Arrays of another library (array_api_strict) go forward and back through two orders, with the same values."""
     for call in calls(record):
         xs, zs = tensors(call.arrays), [Tensor(array_api_strict.asarray(x), True) for x in call.arrays]
         pairs = list(zip(call(xs, Tensor), call(zs, lambda x: Tensor(array_api_strict.asarray(x))), strict=True))
@@ -389,12 +402,17 @@ def test_elementwise_samples_cover_the_shapes() -> None:
 
 # -------------------------------------------------------------------------------------------------------------- torch
 #: Operators that torch has under the same name, with the same arguments.
-SAME_IN_TORCH = """
-    abs acos acosh add angle asin asinh atan atan2 atanh bitwise_and bitwise_or bitwise_xor ceil clip copysign cos cosh divide
-    exp expm1 floor floor_divide greater greater_equal hypot imag isfinite isinf isnan less less_equal log log10 log1p log2
-    logaddexp logical_and logical_not logical_or logical_xor maximum minimum multiply negative nextafter not_equal positive pow
-    real reciprocal relu remainder round sigmoid sign signbit sin sinh sqrt square subtract tan tanh trunc where
-""".split()
+# fmt: off
+SAME_IN_TORCH = [
+    "abs", "acos", "acosh", "add", "angle", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
+    "bitwise_or", "bitwise_xor", "ceil", "clip", "copysign", "cos", "cosh", "divide", "exp", "expm1", "floor",
+    "floor_divide", "greater", "greater_equal", "hypot", "imag", "isfinite", "isinf", "isnan", "less",
+    "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "maximum", "minimum", "multiply", "negative", "nextafter", "not_equal", "positive", "pow",
+    "real", "reciprocal", "relu", "remainder", "round", "sigmoid", "sign", "signbit", "sin", "sinh", "sqrt",
+    "square", "subtract", "tan", "tanh", "trunc", "where",
+]
+# fmt: on
 OTHER_IN_TORCH = {
     "bitwise_invert": "bitwise_not",
     "bitwise_left_shift": "bitwise_left_shift",

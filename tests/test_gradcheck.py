@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.check import CheckWarning, GradcheckError, gradcheck
-from pullback.check import numeric
+from pullback.check import CheckWarning, GradcheckError, gradcheck, numeric
 from pullback.core.tensor import Tensor
 
 
@@ -87,7 +86,7 @@ class Counted:
         return self.func(*args)
 
 
-# --------------------------------------------------------------------------------------------------- what passes
+# ---------------------------------------------------------------------------------- what passes
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3), (0,), (2, 0)])
@@ -147,12 +146,13 @@ def test_a_subclass_with_other_methods_keeps_its_class():
         seen.add(type(x))
         return x * x
 
-    assert gradcheck(func, x) and gradcheck(func, x, fast_mode=True)
+    assert gradcheck(func, x)
+    assert gradcheck(func, x, fast_mode=True)
     assert seen == {Other}
     caught(lambda x: rule(lambda x: x * x, lambda g, x: x * g)(x), x, "mismatch")
 
 
-# --------------------------------------------------------------------------------------------------- runs, and the inputs
+# ---------------------------------------------------------------------------------- runs, and the inputs
 
 
 def test_number_of_runs():
@@ -208,13 +208,15 @@ def test_nothing_of_the_caller_changes():
     state = np.random.get_state()[1].copy()  # noqa: NPY002
     gradcheck(Square.apply, x)
     gradcheck(Square.apply, x, fast_mode=True)
-    assert x.grad is None and x._version == 0 and x.requires_grad
+    assert x.grad is None
+    assert x._version == 0
+    assert x.requires_grad
     assert (np.random.get_state()[1] == state).all()  # noqa: NPY002
 
 
 def test_inputs_that_are_views_or_results_of_other_operators():
     base = leaf(np.arange(6.0).reshape(2, 3))
-    for x in (base * 2, base.T if hasattr(base, "T") else base, (base * 1)[:, ::2] if hasattr(base, "__getitem__") else base):
+    for x in (base * 2, base.T, (base * 1)[:, ::2]):
         assert gradcheck(lambda x: x * x, x)
 
 
@@ -226,7 +228,8 @@ def test_arrays_that_cannot_be_written_are_copied():
     assert x._array is locked
     strict = array_api_strict.asarray([1.0, 2.0])
     y = Tensor(strict, requires_grad=True)
-    assert gradcheck(lambda a: y * y, y) and gradcheck(lambda a: y * y, y, fast_mode=True)
+    assert gradcheck(lambda a: y * y, y)
+    assert gradcheck(lambda a: y * y, y, fast_mode=True)
     assert y._array is strict
 
 
@@ -239,7 +242,7 @@ def test_elements_or_inputs_that_share_memory_are_moved_one_by_one():
     assert gradcheck(lambda a, b: a * b, (a, a))
 
 
-# --------------------------------------------------------------------------------------------------- what it refuses to check
+# ---------------------------------------------------------------------------------- what it refuses to check
 
 
 def test_validation_ignores_raise_exception():
@@ -296,13 +299,13 @@ def test_func_that_changes_its_input():
     assert "in place" in str(caught(writes, leaf([1.0]), "input changed"))
 
 
-# --------------------------------------------------------------------------------------------------- outputs without gradients
+# ---------------------------------------------------------------------------------- outputs without gradients
 
 
 def test_no_differentiable_output_must_not_change():
     assert "expected to be zero" in str(caught(lambda x: x.detach(), leaf([1.0]), "not zero"))
     assert gradcheck(lambda x: x.detach() * 0, leaf([1.0]))
-    assert gradcheck(lambda x: pb.argsort(x) if hasattr(pb, "argsort") else x.detach() * 0, leaf([1.0, 2.0]))
+    assert gradcheck(lambda x: pb.argsort(x), leaf([1.0, 2.0]))
     assert gradcheck(lambda x: (), leaf([1.0]))
 
 
@@ -332,19 +335,23 @@ def test_a_mix_of_outputs_with_and_without_gradients():
     assert error.output == 1
 
 
-# --------------------------------------------------------------------------------------------------- wrong rules, named
+# ---------------------------------------------------------------------------------- wrong rules, named
 
 
 def test_the_error_has_two_matrices_a_worst_entry_and_a_guess():
     error = caught(rule(lambda x: x * x, lambda g, x: 3 * x * g), leaf([1.0, 2.0]), "mismatch")
     lines = str(error).splitlines()
     assert lines[0] == "Jacobian mismatch for output 0 with respect to input 0,"
-    assert lines[1].startswith("numerical:tensor([[2., 0.]") and lines[3].startswith("analytical:tensor([[3., 0.]")
+    assert lines[1].startswith("numerical:tensor([[2., 0.]")
+    assert lines[3].startswith("analytical:tensor([[3., 0.]")
     assert (error.output, error.input, error.entry) == (0, 0, ((1,), (1,)))
     np.testing.assert_allclose(error.numerical, [[2, 0], [0, 4]], atol=1e-7)
     np.testing.assert_allclose(error.analytical, [[3, 0], [0, 6]])
-    assert error.ratio == pytest.approx(1.5) and error.factor == 1.5 and error.pattern == "factor"
-    assert "input 0[1] to output 0[1]" in notes(error) and "ratio 1.5" in notes(error)
+    assert error.ratio == pytest.approx(1.5)
+    assert error.factor == 1.5
+    assert error.pattern == "factor"
+    assert "input 0[1] to output 0[1]" in notes(error)
+    assert "ratio 1.5" in notes(error)
 
 
 def test_the_message_names_the_argument_where_the_function_does():
@@ -359,7 +366,8 @@ def test_the_message_names_the_argument_where_the_function_does():
             return None, g
 
     error = caught(Scale.apply, (bare([2.0, 3.0]), leaf([1.0, 1.0])), "mismatch")
-    assert error.input == 1 and "input 1 ('weight')" in notes(error)
+    assert error.input == 1
+    assert "input 1 ('weight')" in notes(error)
 
 
 A = np.arange(1.0, 7).reshape(2, 3)
@@ -396,13 +404,15 @@ def test_the_kind_of_mistake_is_recognised(name):
 def test_a_forgotten_second_argument_is_recognised():
     forgets = rule(lambda x, y: x * y, lambda g, x, y: (g, g * x))
     error = caught(forgets, (leaf([2.0, 3.0]), leaf([5.0, 7.0])), "mismatch")
-    assert error.pattern == "chain" and "missing: the values of input 1" in notes(error)
+    assert error.pattern == "chain"
+    assert "missing: the values of input 1" in notes(error)
 
 
 def test_a_missing_conjugate_is_recognised():
     wrong = rule(lambda z: z * z, lambda g, z: g * 2 * z)
     error = caught(wrong, leaf([1 + 2j, 0.5 - 1j], complex), "mismatch")
-    assert error.pattern == "conjugate" and error.part == "imaginary"
+    assert error.pattern == "conjugate"
+    assert error.part == "imaginary"
     assert str(error).startswith("While considering the imaginary part of complex outputs only, Jacobian mismatch")
     assert gradcheck(rule(lambda z: z * z, lambda g, z: g * np.conj(2 * z)), leaf([1 + 2j, 0.5 - 1j], complex))
 
@@ -411,7 +421,8 @@ def test_one_wrong_entry_among_200_is_caught():
     slopes = np.ones(200)
     slopes[137] += 1e-2
     error = caught(rule(lambda x: 1 * x, lambda g, x: g * slopes), leaf(np.linspace(-1, 1, 200)), "mismatch")
-    assert error.entry == ((137,), (137,)) and error.pattern == "single"
+    assert error.entry == ((137,), (137,))
+    assert error.pattern == "single"
     assert error.ratio == pytest.approx(1.01)
 
 
@@ -465,7 +476,7 @@ def test_every_mutation_of_a_right_rule_is_caught(right):
             assert not gradcheck(rule(forward, mutate(backward)), x, raise_exception=False), (right, name)
 
 
-# --------------------------------------------------------------------------------------------------- other cotangents
+# ---------------------------------------------------------------------------------- other cotangents
 
 
 def test_a_rule_that_ignores_its_cotangent_is_caught_where_one_hots_cannot_show_it():
@@ -522,7 +533,7 @@ def test_an_error_of_another_type_for_a_missing_cotangent_is_not_translated():
     assert gradcheck(Plain.apply, leaf([1.0]), check_undefined_grad=False)
 
 
-# --------------------------------------------------------------------------------------------------- memory layout
+# ---------------------------------------------------------------------------------- memory layout
 
 
 def memory_order(g, x):
@@ -553,7 +564,8 @@ MATRIX = np.arange(6.0).reshape(2, 3)
 )
 def test_a_rule_that_reads_memory_order_is_caught(func):
     error = caught(func, leaf(MATRIX), "layout")
-    assert error.layout == "transposed" and "contiguous" in notes(error)
+    assert error.layout == "transposed"
+    assert "contiguous" in notes(error)
 
 
 def test_a_function_that_gets_contiguous_cotangents_may_read_memory_order():
@@ -568,6 +580,14 @@ def test_a_rule_that_reads_past_the_gaps_of_a_strided_cotangent_is_caught():
     assert caught(rule(lambda x: x * 2, raw, any_layout=True), leaf([1.0, 2, 3]), "layout").layout == "strided"
 
 
+def test_the_gaps_of_a_strided_cotangent_hold_nan():
+    def sums_the_buffer(g, x):
+        return (g if g.base is None else g.base).sum()
+
+    spread = rule(lambda x: x * np.ones(3), sums_the_buffer, any_layout=True)
+    assert caught(spread, leaf(2.0), "layout").layout == "strided"
+
+
 def test_a_rule_that_raises_for_a_layout_is_caught():
     def picky(g, x):
         if not g.flags.c_contiguous:
@@ -578,12 +598,13 @@ def test_a_rule_that_raises_for_a_layout_is_caught():
     assert "contiguous, please" in str(error)
 
 
-# --------------------------------------------------------------------------------------------------- the same again
+# ---------------------------------------------------------------------------------- the same again
 
 
 def test_a_random_function_is_called_not_deterministic(rng):
     error = caught(lambda x: x * bare(rng.random(3) > 0.5), leaf([1.0, 2, 3]), "not deterministic")
-    assert "not deterministic" in str(error) and "mismatch" not in str(error)
+    assert "not deterministic" in str(error)
+    assert "mismatch" not in str(error)
 
 
 def test_a_function_with_state_is_called_not_deterministic():
@@ -595,7 +616,8 @@ def test_a_function_with_state_is_called_not_deterministic():
 def test_a_backward_that_varies_needs_a_tolerance(rng):
     noisy = rule(lambda x: x * 1, lambda g, x: g * (1 + 1e-9 * rng.random(g.shape)))
     error = caught(noisy, leaf([1.0, 2.0]), "not reentrant")
-    assert str(error).startswith("Backward is not reentrant") and "two passes differ by" in notes(error)
+    assert str(error).startswith("Backward is not reentrant")
+    assert "two passes differ by" in notes(error)
     assert gradcheck(noisy, leaf([1.0, 2.0]), nondet_tol=1e-5)
 
 
@@ -604,7 +626,7 @@ def test_a_random_backward_is_not_called_a_mismatch(rng):
     assert "neither of them matches" in str(error)
 
 
-# --------------------------------------------------------------------------------------------------- precision
+# ---------------------------------------------------------------------------------- precision
 
 
 @pytest.fixture
@@ -638,6 +660,14 @@ def test_one_percent_is_seen_in_single_precision(low):
     assert error.pattern == "factor"
 
 
+def test_a_small_slope_beside_large_values_is_seen_in_single_precision(low):
+    def forward(x):
+        return 1e4 + 0.01 * x
+
+    assert gradcheck(rule(forward, lambda g, x: 0.01 * g), leaf([0.3, 1.5], "f4"))
+    caught(rule(forward, lambda g, x: 0.015 * g), leaf([0.3, 1.5], "f4"), "mismatch")
+
+
 def test_operators_in_single_precision_pass(low):
     assert gradcheck(lambda t: t * t * pb.sin(t), leaf([1.5, 20.0, -3.0], "f4"))
 
@@ -646,13 +676,15 @@ def test_low_precision_values_come_back(low):
     x = leaf([1.5, 20.0], "f4")
     array, before = x._array, x._array.tobytes()
     gradcheck(Square.apply, x)
-    assert x._array is array and array.tobytes() == before
+    assert x._array is array
+    assert array.tobytes() == before
 
 
 def test_a_rule_that_is_right_but_inaccurate_is_inconclusive(low):
     cancels = rule(lambda x: x * x, lambda g, x: 2 * g * ((x + x.dtype.type(1e6)) - x.dtype.type(1e6)))
     error = caught(cancels, leaf([0.3, 1.1], "f4"), "inconclusive")
-    assert "precision too low" in str(error) and "mismatch" not in str(error)
+    assert "precision too low" in str(error)
+    assert "mismatch" not in str(error)
 
 
 def test_double_inputs_with_single_precision_inside():
@@ -660,7 +692,8 @@ def test_double_inputs_with_single_precision_inside():
     for forward in (inside, only("f4")):
         assert gradcheck(rule(forward, lambda g, x: g * slope(x)), leaf([0.3, 1.0, 5.0]))
         error = caught(rule(forward, lambda g, x: 3 * g * slope(x)), leaf([0.3, 1.0, 5.0]), "mismatch")
-        assert error.pattern == "factor" and error.factor == 3
+        assert error.pattern == "factor"
+        assert error.factor == 3
 
 
 @pytest.mark.parametrize("offset", [1e6, 1e9])
@@ -674,9 +707,11 @@ def test_hopeless_precision_is_inconclusive():
     assert "precision too low" in str(caught(hidden, leaf([0.3, 1.0]), "inconclusive"))
 
 
-def test_large_inputs():
+def test_large_inputs_are_moved_by_longer_steps():
     x = leaf([1e8, -1e10, 1e12])
-    assert gradcheck(rule(lambda x: x * x, lambda g, x: 2 * x * g), x)
+    counted = Counted(rule(lambda x: x * x, lambda g, x: 2 * x * g))
+    assert gradcheck(counted, x)
+    assert counted.calls == 8  # nothing had to be looked into
     caught(rule(lambda x: x * x, lambda g, x: 2.01 * x * g), x, "mismatch")
 
 
@@ -687,7 +722,7 @@ def test_strong_curvature_is_not_taken_for_a_mistake():
     caught(rule(np.log, lambda g, x: 1.01 * g / x), leaf([1e-7]), "mismatch")
 
 
-# --------------------------------------------------------------------------------------------------- points without a derivative
+# ---------------------------------------------------------------------------------- points without a derivative
 
 
 def relu(x):
@@ -714,7 +749,8 @@ def test_a_wrong_rule_beside_a_kink_is_a_mismatch():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CheckWarning)
         error = caught(rule(relu, lambda g, x: g * np.where(x > 1, 2.0, x >= 0)), leaf([0.0, 1.5]), "mismatch")
-        assert error.entry == ((1,), (1,)) and error.pattern == "single"
+        assert error.entry == ((1,), (1,))
+        assert error.ratio == pytest.approx(2)
         assert gradcheck(rule(relu, lambda g, x: g * (x > 0)), leaf([1e-7, 3e-7, -1e-8]))
     caught(rule(relu, lambda g, x: g * (x > 1e-3)), leaf([3e-7]), "mismatch")
 
@@ -753,13 +789,14 @@ def test_infinite_slopes_and_values_are_called_not_finite():
         caught(rule(np.log, lambda g, x: g / x), leaf([0.0, 1.0]), "not finite")
 
 
-# --------------------------------------------------------------------------------------------------- fast mode
+# ---------------------------------------------------------------------------------- fast mode
 
 
 def test_fast_mode_catches_wrong_rules_and_shows_the_whole_jacobian():
     error = caught(rule(lambda x: x * x, lambda g, x: 3 * x * g), leaf([1.0, 2.0]), "mismatch", fast_mode=True)
     assert str(error).startswith("Jacobian mismatch for output 0 with respect to input 0,\nnumerical:")
-    assert "fast mode" in str(error) and "Numerical:\ntensor([[2., 0.]" in str(error)
+    assert "fast mode" in str(error)
+    assert "Numerical:\ntensor([[2., 0.]" in str(error)
     assert error.pattern == "factor"
 
 
@@ -786,7 +823,7 @@ def test_in_fast_mode_the_full_comparison_has_the_last_word():
         assert gradcheck(rule(relu, at_zero(1.0)), leaf([0.0, 1.0]), fast_mode=True)
 
 
-# --------------------------------------------------------------------------------------------------- the numbers underneath
+# ---------------------------------------------------------------------------------- the numbers underneath
 
 
 def test_difference_quotients():
@@ -799,7 +836,8 @@ def test_difference_quotients():
     np.testing.assert_allclose(numeric.one_sided(line, -1e-7), exact, rtol=1e-6)
     np.testing.assert_allclose(numeric.complex_step(line), exact, rtol=1e-15)
     value, error = numeric.richardson(line, 0.1)
-    assert np.all(np.abs(value - exact) <= error + 1e-15) and np.all(np.abs(value - exact) < 1e-11)
+    assert np.all(np.abs(value - exact) <= error + 1e-15)
+    assert np.all(np.abs(value - exact) < 1e-11)
 
 
 @pytest.mark.parametrize("unit", [numeric.DOUBLE, float(np.finfo("f4").eps)])
@@ -817,5 +855,3 @@ def test_the_error_that_a_ladder_reports_covers_the_true_one(unit, rng):
         for found in (ladder.centre, ladder.left, ladder.right):
             assert abs(found.value[0] - exact) <= 3 * found.error[0]
         assert ladder.centre.error[0] < (1e-7 if dtype == "f8" else 2e-2)
-
-

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from numeric import Call, check_order
 
 import pullback as pb
+from numeric import Call, check_order
 from pullback.ops.indexing import key_of
 from pullback.ops.registry import Sample
 

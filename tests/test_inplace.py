@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import array_api_strict
 import numpy as np
 import pytest
-from numeric import Call, check_order
 
 import pullback as pb
+from numeric import Call, check_order
 from pullback.core.errors import InplaceError, StaleValueError
 from pullback.ops import inplace
 from pullback.ops.registry import ATTRIBUTES, Sample
@@ -63,13 +63,15 @@ def cube(x):
     return pb.sum(x * x * x)
 
 
-# --------------------------------------------------------------------------------------------------------- item assignment
+# ------------------------------------------------------------------------------------------------------ item assignment
 @pytest.mark.parametrize(("index", "shape"), FORMS, ids=name_of)
 @pytest.mark.parametrize("kind", ["Tensor", "array", "list"])
 def test_values_are_those_of_numpy(index, shape, kind):
     x, value = drawn(2, 3), 10 + drawn(*shape)
     target = pb.tensor(x)
-    target[index] = {"Tensor": pb.tensor, "array": lambda v: v, "list": lambda v: v.tolist() if v.size else v}[kind](value)
+    target[index] = {"Tensor": pb.tensor, "array": lambda v: v, "list": lambda v: v.tolist() if v.size else v}[kind](
+        value
+    )
     x[index] = value
     np.testing.assert_array_equal(target._array, x)
 
@@ -255,7 +257,7 @@ def test_overlapping_memory():
         assert y.tolist() == [1.0, 2.0, 1.0, 2.0, 3.0]
 
 
-# ------------------------------------------------------------------------------------------------------- in-place methods
+# ----------------------------------------------------------------------------------------------------- in-place methods
 METHODS = {
     "add_": (lambda a, b: a + b, 1),
     "sub_": (lambda a, b: a - b, 1),
@@ -394,13 +396,21 @@ def test_overwriting_everything():
 
 AXIS_METHODS = {
     "index_copy_": (lambda y, v: y.index_copy_(1, [2, 0], v), lambda y, v: y.__setitem__((slice(None), [2, 0]), v)),
-    "index_copy_ twice": (lambda y, v: y.index_copy_(1, [0, 0], v), lambda y, v: y.__setitem__((slice(None), [0, 0]), v)),
+    "index_copy_ twice": (
+        lambda y, v: y.index_copy_(1, [0, 0], v),
+        lambda y, v: y.__setitem__((slice(None), [0, 0]), v),
+    ),
     "index_add_": (lambda y, v: y.index_add_(-1, [0, 0], v), lambda y, v: np.add.at(y, (slice(None), [0, 0]), v)),
-    "index_fill_": (lambda y, v: y.index_fill_(1, [0], v[0, 0]), lambda y, v: y.__setitem__((slice(None), [0]), v[0, 0])),
+    "index_fill_": (
+        lambda y, v: y.index_fill_(1, [0], v[0, 0]),
+        lambda y, v: y.__setitem__((slice(None), [0]), v[0, 0]),
+    ),
     "index_put_": (lambda y, v: y.index_put_(([1, 0],), v[:, :1]), lambda y, v: y.__setitem__([1, 0], v[:, :1])),
     "scatter_": (
         lambda y, v: y.scatter_(1, np.array([[0, 2], [1, 1]]), v),
-        lambda y, v: [y.__setitem__((i, j), v[i, k]) for i, js in enumerate([[0, 2], [1, 1]]) for k, j in enumerate(js)],
+        lambda y, v: [
+            y.__setitem__((i, j), v[i, k]) for i, js in enumerate([[0, 2], [1, 1]]) for k, j in enumerate(js)
+        ],
     ),
     "scatter_ short": (lambda y, v: y.scatter_(0, np.array([[1]]), v), lambda y, v: y.__setitem__((1, 0), v[0, 0])),
     "scatter_add_": (
@@ -459,7 +469,7 @@ def test_every_in_place_method_refuses_a_leaf_and_says_what_to_write_instead():
         assert leaf._version == 0
 
 
-# -------------------------------------------------------------------------------------------------------- the shape alone
+# ------------------------------------------------------------------------------------------------------ the shape alone
 def test_changing_the_shape_in_place():
     x = pb.tensor([1.0, 2.0], requires_grad=True)
     y = x * 1
@@ -496,7 +506,7 @@ def test_changing_the_shape_makes_saved_values_stale_and_is_refused_under_views(
         y.unsqueeze_(0)
 
 
-# ---------------------------------------------------------------------------------------------------- immutable libraries
+# -------------------------------------------------------------------------------------------------- immutable libraries
 def strict(values, requires_grad=False):
     return pb.Tensor(array_api_strict.asarray(values), requires_grad)
 
@@ -527,3 +537,59 @@ def test_in_place_methods_of_other_libraries():
     (g,) = pb.autograd.grad(pb.sum(y), x)
     assert np.asarray(g._array).tolist() == [2.0, 0.0]
     assert np.asarray(y.fill_(0.0)._array).tolist() == [0.0, 0.0]
+
+
+# ----------------------------------------------------------------------------------------------- inside Functions
+WRITES = {
+    "basic": lambda y, v: y.__setitem__(0, v),
+    "advanced": lambda y, v: y.__setitem__([0], v),
+    "copy_": lambda y, v: y.copy_(v),
+    "fill_": lambda y, v: y.fill_(v),
+    "mul_": lambda y, v: y.mul_(v),
+    "*=": lambda y, v: y.__imul__(v),
+    "masked_fill_": lambda y, v: y.masked_fill_(True, v),
+    "index_add_": lambda y, v: y.index_add_(0, [0], v),
+    "view": lambda y, v: y.T.mul_(v),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_writing_a_captured_tensor_inside_forward_warns(name):
+    captured = pb.tensor(2.0, requires_grad=True)
+
+    class Fill(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = pb.zeros(2)
+            WRITES[name](y, captured)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    with pytest.warns(UserWarning, match="captured"):
+        Fill.apply(pb.tensor([1.0, 2.0], requires_grad=True))
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_writing_into_a_cotangent_changes_nobody_elses(name, create_graph):
+    class Change(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            WRITES[name](g, 5.0)
+            return g
+
+    seed = pb.tensor([1.0, 1.0])
+    expected = pb.tensor([1.0, 1.0])
+    WRITES[name](expected, 5.0)
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    of_x, of_y = pb.autograd.grad((Change.apply(y), y * 3.0), (x, y), (seed, seed), create_graph=create_graph)
+    assert of_x.tolist() == of_y.tolist() == (expected + 3.0).tolist()
+    assert seed.tolist() == [1.0, 1.0]

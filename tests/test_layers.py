@@ -48,7 +48,13 @@ BLIND = {
 # An import inside a function hides a dependency, so each one is named here with its reason. Keys are
 # (importing module, imported module), both without "pullback."; the direction is free, for that is the usual reason.
 # for example ("core.differentiate", "core.anomaly"): "only a pass under detect_anomaly() needs it".
-LAZY: dict[tuple[str, str], str] = {}
+LAZY: dict[tuple[str, str], str] = {
+    ("core.differentiate", "core.anomaly"): "only a pass under detect_anomaly() needs it",
+    ("core.outputs", "core.rules"): "only the wording of an error needs it",
+    ("autograd", "check"): "gradcheck is imported when it is first named",
+    ("autograd", "autograd.functional"): "imported when it is first named",
+    ("autograd", "autograd.forward_ad"): "imported when it is first named",
+}
 
 # Whole layers that import late by design; the direction stays.
 LAZY_LAYERS = {

@@ -28,7 +28,9 @@ def derivative(f, order):
 
 
 # -------------------------------------------------------------------------------------------------------- dtype, empty
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64", "complex64"]
+)
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "max", "min", "var", "cumulative_sum", "cumulative_prod"])
 def test_dtypes_are_numpys(name, dtype):
     if dtype == "bool" and name == "var":
@@ -46,7 +48,9 @@ def test_dtype_option_casts_the_result_and_the_gradient_keeps_the_dtype_of_the_a
         assert g.dtype == np.float32
 
 
-@pytest.mark.parametrize(("name", "value"), [("sum", 0.0), ("prod", 1.0), ("logsumexp", -math.inf), ("vector_norm", 0.0)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("sum", 0.0), ("prod", 1.0), ("logsumexp", -math.inf), ("vector_norm", 0.0)]
+)
 def test_an_empty_reduction_gives_the_neutral_element_and_an_empty_gradient(name, value):
     x = leaf(np.zeros((2, 0)))
     y = getattr(pb, name)(x, axis=1)
@@ -57,7 +61,7 @@ def test_an_empty_reduction_gives_the_neutral_element_and_an_empty_gradient(name
 
 @pytest.mark.parametrize("name", ["max", "min", "argmax"])
 def test_extrema_of_nothing_raise(name):
-    with pytest.raises(ValueError, match="empty|zero-size"):
+    with pytest.raises(ValueError, match=r"empty|zero-size"):
         getattr(pb, name)(leaf(np.zeros((2, 0))), axis=1)
 
 
@@ -115,11 +119,12 @@ def test_products_over_axes_in_any_order():
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_running_products_with_zeros_are_exact_to_any_order(order):
-    x = [2.0, 0.0, 3.0, 0.0, 5.0]
-    found = derivative(pb.cumulative_prod, order)(np.array(x))
-    for k, *indices in itertools.product(range(len(x)), repeat=order + 1):
-        expected = product_derivative(x[: k + 1], indices) if max(indices) <= k else 0.0
-        assert found[(k, *indices)] == expected
+    x = [2.0, 0.0, 0.0, 5.0]
+    for k in range(len(x)):
+        found = derivative(grad(lambda t, k=k: pb.cumulative_prod(t)[k]), order - 1)(np.array(x))
+        for indices in itertools.product(range(len(x)), repeat=order):
+            expected = product_derivative(x[: k + 1], indices) if max(indices) <= k else 0.0
+            assert found[indices] == expected
 
 
 def test_running_sums_also_with_an_old_numpy():

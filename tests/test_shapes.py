@@ -1,4 +1,4 @@
-"""Shape and joining operators: what `test_every_op` cannot see from values, that is memory, nodes, structural zeros, errors."""
+"""Shape and joining operators: what values do not show, that is memory, nodes, structural zeros, errors."""
 
 import numpy as np
 import pytest
@@ -132,7 +132,7 @@ def test_nodes_have_the_names_that_torch_gives_them(name, x):
     assert NODES[name](x).grad_fn.name() == name
 
 
-# ------------------------------------------------------------------------------------------------------ structural zeros
+# ----------------------------------------------------------------------------------------------------- structural zeros
 MOVES = {
     "reshape": lambda x: pb.reshape(x, (4,)),
     "permute_dims": lambda x: pb.permute_dims(x, (1, 0)),
@@ -280,7 +280,7 @@ def test_only_one_of_the_joined_is_asked_for(x):
     assert g.tolist() == [[2.0] * 3]
 
 
-# --------------------------------------------------------------------------------------------------------------- options
+# -------------------------------------------------------------------------------------------------------------- options
 def test_reshape_says_whether_it_copies(x):
     assert np.shares_memory(pb.reshape(x, (6,), copy=False)._array, x._array)
     with pytest.raises(ValueError, match="copy"):

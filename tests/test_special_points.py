@@ -1,6 +1,6 @@
 """Kinks, poles, ties, and branches that were not taken: each follows its documented rule, to every order that exists.
 
-Warnings are errors in these tests, so each of them also says that the backward pass is silent about what it handles by rule.
+Warnings are errors in these tests, so each also says that the backward pass is silent about what it handles by rule.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numeric import pull
 
 import pullback as pb
+from numeric import pull
 from pullback.core.tensor import Tensor
 
 INF, NAN = math.inf, math.nan
@@ -87,9 +87,34 @@ def test_ties_share_the_cotangent_equally(extremum):
 
 @pytest.mark.parametrize("f", [pb.hypot, pb.atan2])
 def test_length_and_angle_have_gradient_zero_at_the_origin(f):
-    assert hessian(f, 0.0, 0.0) == [[0, 0], [0, 0]]
-    a, b = pb.tensor(0.0, requires_grad=True), pb.tensor(0.0, requires_grad=True)
-    assert [g.item() for g in pull([f(a, b)], [a, b], [np.ones(())])] == [0, 0]
+    for create_graph in (False, True):
+        a, b = pb.tensor([0.0, 1.0], requires_grad=True), pb.tensor([0.0, 0.0], requires_grad=True)
+        grads = pull([f(a, b)], [a, b], [np.ones(2)], create_graph)
+        assert [g.tolist()[0] for g in grads] == [0, 0]
+    with pytest.raises(pb.core.errors.DerivativeRefused, match=rf"{f.__name__} at zero is refused \(entries \(0,\)\)"):
+        pull(grads, [a, b], [np.ones(2)] * 2)
+    shielded = [pb.where(np.asarray([False, True]), g, 0.0) for g in grads]
+    assert all(np.isfinite(g._array).all() for g in pull(shielded, [a, b], [np.ones(2)] * 2))
+
+
+@pytest.mark.parametrize(
+    "power", [lambda y: y**2, pb.square, lambda y: y * y, lambda y: (3 * y) * y / 3, lambda y: -y * -y]
+)
+def test_where_a_kink_cancels_derivatives_are_right_to_any_order(power):
+    assert hessian(lambda a, b: power(pb.hypot(a, b)), 0.0, 0.0) == [[2, 0], [0, 2]]
+    assert derivatives(lambda x: power(abs(x)), [0.0, -3.0], 3) == [[0, -6], [2, 2], [0, 0]]
+    z = pb.tensor(0j, requires_grad=True)
+    (g,) = pull([power(abs(z))], [z], [np.ones(())], create_graph=True)
+    assert pull([g], [z], [np.asarray(1 + 2j)])[0].item() == 2 + 4j
+
+
+def test_the_second_derivative_of_a_complex_kink_is_refused():
+    z = pb.tensor([0j, 1j], requires_grad=True)
+    for f in (abs, pb.angle):
+        (g,) = pull([f(z)], [z], [np.ones(2)], create_graph=True)
+        assert g.tolist()[0] == 0
+        with pytest.raises(pb.core.errors.DerivativeRefused):
+            pull([g], [z], [np.ones(2, complex)])
 
 
 def test_poles_and_branch_points_are_infinite():
@@ -247,8 +272,8 @@ def test_a_choice_keeps_nan_cotangents_out_of_the_other_branch():
 
 def test_a_computed_zero_times_infinity_stays_nan():
     with quiet():
-        for f in (lambda x: pb.sqrt(x) ** 2, lambda x: pb.sqrt(x) * 0, lambda x: abs(pb.sqrt(x)), lambda x: pb.relu(pb.sqrt(x))):
-            assert math.isnan(derivatives(f, [0.0], 1)[0][0])
+        for f in (pb.square, lambda y: y**2, lambda y: y * 0, abs, pb.relu):
+            assert math.isnan(derivatives(lambda x, f=f: f(pb.sqrt(x)), [0.0], 1)[0][0])
 
 
 # ------------------------------------------------------------------------------------------------------------ complex

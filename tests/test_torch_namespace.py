@@ -1,7 +1,7 @@
 """``pullback.torch`` computes what torch computes: values, shapes, dtypes and gradients, call by call.
 
-`CALLS` are expressions that run on either library.  Without PyTorch each must run, and its gradient must agree with difference
-quotients; with PyTorch (marker ``torch``) everything must agree with it.
+`CALLS` are expressions that run on either library.  Without PyTorch each must run, and its gradient must agree with
+difference quotients; with PyTorch (marker ``torch``) everything must agree with it.
 """
 
 import math
@@ -14,104 +14,127 @@ import pullback as pb
 import pullback.torch as torch
 from pullback.core.modes import no_grad
 
-# x, y: (3, 4); p: positive (3, 4); v, w: (4,); m: positive definite (3, 3); t: (2, 3, 4); s: 0-d float64; f: float32 (3, 4);
-# i: int64 (3, 4); k: indices (2, 4); j: 1-d indices; b: booleans (3, 4); c: complex (3, 4)
+# x, y: (3, 4); p: positive (3, 4); v, w: (4,); m: positive definite (3, 3); t: (2, 3, 4); s: 0-d float64
+# f: float32 (3, 4); i: int64 (3, 4); k: indices (2, 4); j, q: 1-d indices; b: booleans (3, 4); c: complex (3, 4)
 CALLS = """
-x + y; x - y; x * y; x / p; -x; x ** 2; p ** y; 2 ** x; p ** 0.5; x + 1; 1 - x; 2 / p; x * 2.5; x // p; x % p; abs(x)
-x @ y.T; x @ v; v @ x.T; x > y; x >= 0; x == y; x != 1; b & (x > 0); b | (x > 0); ~b; b ^ (x > 0); i // 2; i % 2; i / 2
-f * s; s * f; f + 1; i + 1.5; i * f; i + s; f * x; b + 1; b * 2.5; i * b; x * 1j; f * 1j; c * x; i ** 2; f / i; i / i
-torch.exp(x); torch.log(p); torch.sqrt(p); torch.sin(x); torch.cos(x); torch.tan(x); torch.tanh(x); torch.sinh(x)
-torch.asin(x / 4); torch.acos(x / 4); torch.atan(x); torch.asinh(x); torch.acosh(p + 1); torch.atanh(x / 4)
-torch.expm1(x); torch.log1p(p); torch.log2(p); torch.log10(p); torch.exp2(x); torch.rsqrt(p); torch.reciprocal(p)
-torch.sigmoid(x); torch.erf(x); torch.erfc(x); torch.erfinv(x / 4); torch.lgamma(p); torch.digamma(p); torch.square(x)
-torch.abs(x); torch.neg(x); torch.sign(x); torch.floor(x); torch.ceil(x); torch.trunc(x); torch.frac(x); torch.round(x)
-torch.round(x, decimals=1); torch.relu(x); torch.exp(i); torch.sqrt(i); i.sin(); i.sigmoid(); torch.isnan(x); torch.isfinite(x)
-torch.maximum(x, y); torch.minimum(x, y); torch.atan2(x, y); torch.hypot(x, y); torch.logaddexp(x, y); torch.copysign(x, y)
-torch.fmax(x, y); torch.fmin(x, y); torch.fmod(x, p); torch.remainder(x, p); torch.floor_divide(x, p)
-torch.add(x, y, alpha=2); torch.sub(x, y, alpha=2); torch.mul(x, y); torch.div(x, p); torch.pow(p, y); torch.pow(x, 3)
-torch.div(x, p, rounding_mode="floor"); torch.div(x, p, rounding_mode="trunc"); torch.true_divide(i, 2); x.add(y); x.mul(2)
-x.sub(1); x.div(2); x.pow(2); x.eq(y); x.lt(y); x.ge(y); torch.logical_and(b, i); torch.logical_not(i); torch.logical_or(b, b)
-torch.clamp(x, -1, 1); x.clamp(min=0); x.clamp(max=0.5); torch.clamp(x, y - 1, y + 1); x.clamp_min(0.2); x.clamp_max(0.2)
-torch.where(b, x, y); torch.where(b, x, 0.0); torch.where(b, 1.0, 0.0); x.where(b, y); torch.where(x > 0)[0]
-torch.lerp(x, y, 0.3); torch.addcmul(x, y, y, value=2); torch.addcdiv(x, y, p, value=0.5); x.addcmul(y, y)
-torch.sum(x); x.sum(); x.sum(0); x.sum(dim=1); x.sum(axis=1); x.sum(-1, keepdim=True); x.sum(axis=0, keepdims=True)
-x.sum((0, 1)); x.sum([0, 1]); i.sum(); b.sum(); f.sum(); f.sum(dtype=torch.float64); x.mean(); x.mean(0); x.mean(dim=(0, 1))
-x.prod(); x.prod(1); x.var(); x.var(0); x.var(0, unbiased=False); x.var(1, keepdim=True); x.std(); x.std(1); x.std(correction=0)
-x.max(); x.min(); x.max(1).values; x.max(1).indices; x.max(1)[0]; x.min(0).values; x.min(0, keepdim=True).indices
-x.max(y); torch.max(x, 1).values; x.amax(1); x.amin((0, 1)); x.amax(); x.argmax(); x.argmin(1); x.argmax(1, keepdim=True)
-b.all(); b.any(0); b.all(dim=1); torch.count_nonzero(b); x.cumsum(0); x.cumsum(dim=1); x.cumprod(1); torch.diff(x)
-torch.logsumexp(x, 1); x.logsumexp(dim=0, keepdim=True); x.softmax(1); torch.softmax(x, dim=0); torch.log_softmax(x, 1)
-x.sort(1).values; x.sort(0, descending=True).values; x.sort(1).indices; x.argsort(1); torch.sort(v)[0]; x.topk(2).values
+x + y; x - y; x * y; x / p; -x; x ** 2; p ** y; 2 ** x; p ** 0.5; x + 1; 1 - x; 2 / p; x * 2.5; x // p; x % p
+abs(x); x @ y.T; x @ v; v @ x.T; x > y; x >= 0; x == y; x != 1; b & (x > 0); b | (x > 0); ~b; b ^ (x > 0); i // 2
+i % 2; i / 2; f * s; s * f; f + 1; i + 1.5; i * f; i + s; f * x; b + 1; b * 2.5; i * b; x * 1j; f * 1j; c * x
+i ** 2; f / i; i / i; torch.exp(x); torch.log(p); torch.sqrt(p); torch.sin(x); torch.cos(x); torch.tan(x)
+torch.tanh(x); torch.sinh(x); torch.asin(x / 4); torch.acos(x / 4); torch.atan(x); torch.asinh(x)
+torch.acosh(p + 1); torch.atanh(x / 4); torch.expm1(x); torch.log1p(p); torch.log2(p); torch.log10(p)
+torch.exp2(x); torch.rsqrt(p); torch.reciprocal(p); torch.sigmoid(x); torch.erf(x); torch.erfc(x)
+torch.erfinv(x / 4); torch.lgamma(p); torch.digamma(p); torch.square(x); torch.abs(x); torch.neg(x); torch.sign(x)
+torch.floor(x); torch.ceil(x); torch.trunc(x); torch.frac(x); torch.round(x); torch.round(x, decimals=1)
+torch.relu(x); torch.exp(i); torch.sqrt(i); i.sin(); i.sigmoid(); torch.isnan(x); torch.isfinite(x)
+torch.maximum(x, y); torch.minimum(x, y); torch.atan2(x, y); torch.hypot(x, y); torch.logaddexp(x, y)
+torch.copysign(x, y); torch.fmax(x, y); torch.fmin(x, y); torch.fmod(x, p); torch.remainder(x, p)
+torch.floor_divide(x, p); torch.add(x, y, alpha=2); torch.sub(x, y, alpha=2); torch.mul(x, y); torch.div(x, p)
+torch.pow(p, y); torch.pow(x, 3); torch.div(x, p, rounding_mode="floor"); torch.div(x, p, rounding_mode="trunc")
+torch.true_divide(i, 2); x.add(y); x.mul(2); x.sub(1); x.div(2); x.pow(2); x.eq(y); x.lt(y); x.ge(y)
+torch.logical_and(b, i); torch.logical_not(i); torch.logical_or(b, b); torch.clamp(x, -1, 1); x.clamp(min=0)
+x.clamp(max=0.5); torch.clamp(x, y - 1, y + 1); x.clamp_min(0.2); x.clamp_max(0.2); torch.where(b, x, y)
+torch.where(b, x, 0.0); torch.where(b, 1.0, 0.0); x.where(b, y); torch.where(x > 0)[0]; torch.lerp(x, y, 0.3)
+torch.addcmul(x, y, y, value=2); torch.addcdiv(x, y, p, value=0.5); x.addcmul(y, y); torch.sum(x); x.sum()
+x.sum(0); x.sum(dim=1); x.sum(axis=1); x.sum(-1, keepdim=True); x.sum(axis=0, keepdims=True); x.sum((0, 1))
+x.sum([0, 1]); i.sum(); b.sum(); f.sum(); f.sum(dtype=torch.float64); x.mean(); x.mean(0); x.mean(dim=(0, 1))
+x.prod(); x.prod(1); x.var(); x.var(0); x.var(0, unbiased=False); x.var(1, keepdim=True); x.std(); x.std(1)
+x.std(correction=0); x.max(); x.min(); x.max(1).values; x.max(1).indices; x.max(1)[0]; x.min(0).values
+x.min(0, keepdim=True).indices; x.max(y); torch.max(x, 1).values; x.amax(1); x.amin((0, 1)); x.amax(); x.argmax()
+x.argmin(1); x.argmax(1, keepdim=True); b.all(); b.any(0); b.all(dim=1); torch.count_nonzero(b); x.cumsum(0)
+x.cumsum(dim=1); x.cumprod(1); torch.diff(x); torch.logsumexp(x, 1); x.logsumexp(dim=0, keepdim=True)
+x.softmax(1); torch.softmax(x, dim=0); torch.log_softmax(x, 1); x.sort(1).values
+x.sort(0, descending=True).values; x.sort(1).indices; x.argsort(1); torch.sort(v)[0]; x.topk(2).values
 x.topk(2, dim=0, largest=False).values; x.topk(2).indices; x.median(); x.median(1).values; v.kthvalue(2).values
 torch.norm(x); x.norm(); x.norm(1); x.norm(2, dim=1); x.norm(dim=0, keepdim=True); x.norm(p=3); torch.dist(x, y)
-torch.linalg.norm(x); torch.linalg.norm(x, dim=1); torch.linalg.norm(v, 1); torch.linalg.norm(x, "fro"); torch.linalg.norm(x, 2)
-torch.linalg.vector_norm(x, 3); torch.linalg.matrix_norm(x); torch.nansum(x); torch.unique(i)
-x.view(4, 3); x.view(-1); x.view(2, 6).sum(1); x.reshape(2, -1); torch.reshape(x, (6, 2)); x.view_as(x); x.flatten()
-t.flatten(1); t.flatten(0, 1); x.unflatten(1, (2, 2)); x.ravel(); x.T; x.t(); v.t(); t.mT; x.transpose(0, 1)
-t.permute(2, 0, 1); t.permute((2, 0, 1)); torch.permute(t, (1, 0, 2)); t.transpose(-1, 0); t.movedim(0, -1); torch.swapaxes(t, 0, 1)
-x.unsqueeze(0); x.unsqueeze(-1); x.unsqueeze(1).squeeze(1); x.unsqueeze(0).squeeze(); x.squeeze(); x.unsqueeze(0).squeeze(-1)
-v.expand(3, 4); v.expand(3, -1); v.expand_as(x); v.unsqueeze(0).expand(3, 4); torch.broadcast_to(v, (3, 4)); v.repeat(2)
-x.repeat(2, 1); x.tile((2,)); x.repeat_interleave(2, dim=0); v.repeat_interleave(2); torch.flip(x, (0,)); x.flip(0, 1)
-torch.roll(x, 1, 0); x.roll((1, 2), (0, 1)); torch.cat([x, y]); torch.cat((x, y), dim=1); torch.cat([x, f]); torch.stack([x, y])
-torch.stack([x, y], dim=-1); torch.stack((x, y), 1); torch.hstack([x, y]); torch.vstack([v, w]); x.split(2)[1]; x.split(2, dim=1)[0]
-x.split([1, 3], 1)[1]; x.chunk(2)[1]; torch.chunk(x, 3, dim=1)[1]; x.unbind()[1]; torch.unbind(x, 1)[2]; x.tensor_split(3, 1)[0]
-x.select(0, 1); x.select(1, -1); x.narrow(1, 1, 2); x[0]; x[:, 1]; x[1:, ::2]; x[..., None]; x[b]; x[j]; x[:, j]; x[b].sum()
-x[1, 2]; t[..., 1]; t[:, 1:, :2]; x[i[0] % 3]; torch.diagonal(m); t.diagonal(dim1=1, dim2=2); torch.diag(v); torch.diag(m)
-torch.diag(m, 1); torch.diag(v, -1); torch.diag_embed(x); torch.diag_embed(x, 1); torch.tril(m); x.triu(1); m.trace()
-x.gather(0, k); x.gather(1, k); torch.gather(x, dim=0, index=k); x.scatter(0, k, y[:2]); x.scatter(1, k % 4, 2.0)
-x.scatter_add(0, k, y[:2]); x.index_select(0, j); x.index_select(1, j); torch.index_select(x, 0, j); x.index_add(0, j, y[:3])
+torch.linalg.norm(x); torch.linalg.norm(x, dim=1); torch.linalg.norm(v, 1); torch.linalg.norm(x, "fro")
+torch.linalg.norm(x, 2); torch.linalg.vector_norm(x, 3); torch.linalg.matrix_norm(x); torch.nansum(x)
+torch.unique(i); x.view(4, 3); x.view(-1); x.view(2, 6).sum(1); x.reshape(2, -1); torch.reshape(x, (6, 2))
+x.view_as(x); x.flatten(); t.flatten(1); t.flatten(0, 1); x.unflatten(1, (2, 2)); x.ravel(); x.T; x.t(); v.t()
+t.mT; x.transpose(0, 1); t.permute(2, 0, 1); t.permute((2, 0, 1)); torch.permute(t, (1, 0, 2)); t.transpose(-1, 0)
+t.movedim(0, -1); torch.swapaxes(t, 0, 1); x.unsqueeze(0); x.unsqueeze(-1); x.unsqueeze(1).squeeze(1)
+x.unsqueeze(0).squeeze(); x.squeeze(); x.unsqueeze(0).squeeze(-1); v.expand(3, 4); v.expand(3, -1); v.expand_as(x)
+v.unsqueeze(0).expand(3, 4); torch.broadcast_to(v, (3, 4)); v.repeat(2); x.repeat(2, 1); x.tile((2,))
+x.repeat_interleave(2, dim=0); v.repeat_interleave(2); torch.flip(x, (0,)); x.flip(0, 1); torch.roll(x, 1, 0)
+x.roll((1, 2), (0, 1)); torch.cat([x, y]); torch.cat((x, y), dim=1); torch.cat([x, f]); torch.stack([x, y])
+torch.stack([x, y], dim=-1); torch.stack((x, y), 1); torch.hstack([x, y]); torch.vstack([v, w]); x.split(2)[1]
+x.split(2, dim=1)[0]; x.split([1, 3], 1)[1]; x.chunk(2)[1]; torch.chunk(x, 3, dim=1)[1]; x.unbind()[1]
+torch.unbind(x, 1)[2]; x.tensor_split(3, 1)[0]; x.select(0, 1); x.select(1, -1); x.narrow(1, 1, 2); x[0]; x[:, 1]
+x[1:, ::2]; x[..., None]; x[b]; x[j]; x[:, j]; x[b].sum(); x[1, 2]; t[..., 1]; t[:, 1:, :2]; x[i[0] % 3]
+torch.diagonal(m); t.diagonal(dim1=1, dim2=2); torch.diag(v); torch.diag(m); torch.diag(m, 1); torch.diag(v, -1)
+torch.diag_embed(x); torch.diag_embed(x, 1); torch.tril(m); x.triu(1); m.trace(); x.gather(0, k); x.gather(1, k)
+torch.gather(x, dim=0, index=k); x.scatter(0, k, y[:2]); x.scatter(1, k % 4, 2.0); x.scatter_add(0, k, y[:2])
+x.index_select(0, j); x.index_select(1, j); torch.index_select(x, 0, j); x.index_add(0, j, y[:3])
 x.index_copy(0, q, y[:2]); x.index_fill(1, q, 3.0); x.masked_fill(b, 7.0); torch.masked_select(x, b); x.take(k)
 torch.take_along_dim(x, k, 0); x.masked_scatter(b, y); x.nonzero(); torch.nonzero(b); x.index_put((q,), y[:2])
-torch.matmul(x, y.T); x.mm(y.T); torch.mm(x, m.new_ones(4, 2)); t.bmm(t.transpose(1, 2)); torch.bmm(t, t.mT); v.dot(w); x.mv(v)
-torch.outer(v, w); torch.einsum("ij,kj->ik", x, y); torch.einsum("ij->ji", x); torch.tensordot(x, y, dims=([1], [1]))
-torch.tensordot(x, y.T, 1); torch.inner(v, w); torch.kron(m, m); torch.addmm(m, x, y.T, beta=0.5, alpha=2); torch.addmv(v[:3], x, v)
-torch.baddbmm(t.bmm(t.mT), t, t.mT); torch.trace(m); torch.det(m); torch.logdet(m); torch.inverse(m); m.inverse(); torch.slogdet(m)[1]
-torch.linalg.solve(m, x); torch.linalg.inv(m); torch.linalg.det(m); torch.linalg.cholesky(m); torch.cholesky(m); m.det()
-torch.linalg.eigh(m)[0]; torch.linalg.eigvalsh(m); torch.linalg.svdvals(x); torch.linalg.svd(x, full_matrices=False)[1]
-torch.svd(x)[1]; torch.linalg.qr(m)[1].abs(); torch.linalg.solve_triangular(m.tril(), x, upper=False); torch.linalg.pinv(x)
-torch.linalg.matrix_power(m, 3); torch.matrix_power(m, 2); torch.cross(x[:, :3], y[:, :3], dim=1); torch.cholesky_solve(x, m)
-torch.cdist(x, y); torch.trapezoid(x); torch.trapz(x, dim=0); torch.linalg.multi_dot([m, x, y.T]); torch.linalg.vecdot(x, y)
-x.to(torch.float32); x.float(); f.double(); x.long(); x.int(); x.bool(); x.half(); x.type(torch.float32); f.type_as(x)
-x.type("torch.FloatTensor"); x.type(); f.type(); x.to(f); x.to("cpu"); x.cpu(); x.clone(); x.contiguous(); x.T.contiguous()
-x.size(); x.size(1); x.shape; x.dim(); x.ndim; x.numel(); x.nelement(); x.stride(); x.T.stride(); x.is_contiguous()
-x.T.is_contiguous(); x.storage_offset(); x[1:].storage_offset(); x.element_size(); x.is_floating_point(); i.is_floating_point()
-x.is_complex(); c.is_complex(); x.dtype == torch.float64; f.dtype == torch.float32; i.dtype == torch.long; len(x); x.tolist()
-x.shape.numel(); x.shape[1:]; x.size()[0]; x.shape + (1,); x.T.shape; tuple(t.shape); x.item() if x.numel() == 1 else 0
-c.real; c.imag; c.conj(); torch.conj(c); c.abs(); torch.angle(c); torch.real(c); torch.complex(x, y); x.real; x.conj(); c.mH
-x.H; x.adjoint(); c.H; torch.special.expit(x); torch.special.xlogy(p, p); torch.special.logit(p / 9); torch.special.entr(p)
-torch.nn.functional.relu(x); torch.nn.functional.softmax(x, dim=1); torch.nn.functional.log_softmax(x, dim=1)
-torch.nn.functional.mse_loss(x, y); torch.nn.functional.mse_loss(x, y, reduction="sum"); torch.nn.functional.linear(x, y, w[:3])
-torch.nn.functional.pad(x, (1, 2)); torch.nn.functional.pad(x, (1, 1, 2, 0), value=3.0); torch.nn.functional.pad(x, (-1, 1))
-torch.nn.functional.softplus(x); torch.nn.functional.silu(x); torch.nn.functional.gelu(x); torch.nn.functional.elu(x)
-torch.nn.functional.leaky_relu(x, 0.1); torch.nn.functional.l1_loss(x, y); torch.nn.functional.smooth_l1_loss(x, y)
-torch.nn.functional.logsigmoid(x); torch.nn.functional.normalize(x, dim=1); torch.nn.functional.cross_entropy(x, j[:3] % 4)
-torch.nn.functional.nll_loss(x, j[:3] % 4); torch.nn.functional.one_hot(j, 4); torch.nn.functional.gelu(x, approximate="tanh")
-torch.nn.functional.binary_cross_entropy_with_logits(x, b.double())
-torch.tensor(2); torch.tensor(2.0); torch.tensor([1, 2]); torch.tensor([1.0, 2]); torch.tensor(True); torch.tensor(1j); torch.tensor([])
-torch.tensor([[1, 2], [3, 4]], dtype=torch.float64); torch.zeros(2, 3); torch.zeros((2, 3)); torch.zeros([]); torch.ones(2)
-torch.ones(2, dtype=torch.int64); torch.full((2,), 3); torch.full((2, 2), 1.5); torch.zeros_like(x); torch.ones_like(f)
-torch.full_like(x, 2); torch.arange(5); torch.arange(1, 4); torch.arange(0, 1, 0.25); torch.arange(3.0); torch.linspace(0, 1, 5)
-torch.eye(3); torch.eye(2, 3); torch.empty(2, 3).shape; torch.empty_like(x).dtype == torch.float64; x.new_zeros(2, 3)
-x.new_ones((2,)); f.new_full((2,), 3); x.new_tensor([1, 2]); x.new_zeros(2, dtype=torch.float32); torch.logspace(0, 2, 3)
-torch.tril_indices(3, 3); torch.triu_indices(3, 3, 1); torch.meshgrid(v, w, indexing="ij")[1]; torch.broadcast_tensors(x, v)[1]
+torch.matmul(x, y.T); x.mm(y.T); torch.mm(x, m.new_ones(4, 2)); t.bmm(t.transpose(1, 2)); torch.bmm(t, t.mT)
+v.dot(w); x.mv(v); torch.outer(v, w); torch.einsum("ij,kj->ik", x, y); torch.einsum("ij->ji", x)
+torch.tensordot(x, y, dims=([1], [1])); torch.tensordot(x, y.T, 1); torch.inner(v, w); torch.kron(m, m)
+torch.addmm(m, x, y.T, beta=0.5, alpha=2); torch.addmv(v[:3], x, v); torch.baddbmm(t.bmm(t.mT), t, t.mT)
+torch.trace(m); torch.det(m); torch.logdet(m); torch.inverse(m); m.inverse(); torch.slogdet(m)[1]
+torch.linalg.solve(m, x); torch.linalg.inv(m); torch.linalg.det(m); torch.linalg.cholesky(m); torch.cholesky(m)
+m.det(); torch.linalg.eigh(m)[0]; torch.linalg.eigvalsh(m); torch.linalg.svdvals(x)
+torch.linalg.svd(x, full_matrices=False)[1]; torch.svd(x)[1]; torch.linalg.qr(m)[1].abs()
+torch.linalg.solve_triangular(m.tril(), x, upper=False); torch.linalg.pinv(x); torch.linalg.matrix_power(m, 3)
+torch.matrix_power(m, 2); torch.cross(x[:, :3], y[:, :3], dim=1); torch.cholesky_solve(x, m); torch.cdist(x, y)
+torch.trapezoid(x); torch.trapz(x, dim=0); torch.linalg.multi_dot([m, x, y.T]); torch.linalg.vecdot(x, y)
+x.to(torch.float32); x.float(); f.double(); x.long(); x.int(); x.bool(); x.half(); x.type(torch.float32)
+f.type_as(x); x.type("torch.FloatTensor"); x.type(); f.type(); x.to(f); x.to("cpu"); x.cpu(); x.clone()
+x.contiguous(); x.T.contiguous(); x.size(); x.size(1); x.shape; x.dim(); x.ndim; x.numel(); x.nelement()
+x.stride(); x.T.stride(); x.is_contiguous(); x.T.is_contiguous(); x.storage_offset(); x[1:].storage_offset()
+x.element_size(); x.is_floating_point(); i.is_floating_point(); x.is_complex(); c.is_complex()
+x.dtype == torch.float64; f.dtype == torch.float32; i.dtype == torch.long; len(x); x.tolist(); x.shape.numel()
+x.shape[1:]; x.size()[0]; x.shape + (1,); x.T.shape; tuple(t.shape); x.item() if x.numel() == 1 else 0; c.real
+c.imag; c.conj(); torch.conj(c); c.abs(); torch.angle(c); torch.real(c); torch.complex(x, y); x.real; x.conj()
+c.mH; x.H; x.adjoint(); c.H; torch.special.expit(x); torch.special.xlogy(p, p); torch.special.logit(p / 9)
+torch.special.entr(p); torch.nn.functional.relu(x); torch.nn.functional.softmax(x, dim=1)
+torch.nn.functional.log_softmax(x, dim=1); torch.nn.functional.mse_loss(x, y)
+torch.nn.functional.mse_loss(x, y, reduction="sum"); torch.nn.functional.linear(x, y, w[:3])
+torch.nn.functional.pad(x, (1, 2)); torch.nn.functional.pad(x, (1, 1, 2, 0), value=3.0)
+torch.nn.functional.pad(x, (-1, 1)); torch.nn.functional.softplus(x); torch.nn.functional.silu(x)
+torch.nn.functional.gelu(x); torch.nn.functional.elu(x); torch.nn.functional.leaky_relu(x, 0.1)
+torch.nn.functional.l1_loss(x, y); torch.nn.functional.smooth_l1_loss(x, y); torch.nn.functional.logsigmoid(x)
+torch.nn.functional.normalize(x, dim=1); torch.nn.functional.cross_entropy(x, j[:3] % 4)
+torch.nn.functional.nll_loss(x, j[:3] % 4); torch.nn.functional.one_hot(j, 4)
+torch.nn.functional.gelu(x, approximate="tanh")
+torch.nn.functional.binary_cross_entropy_with_logits(x, b.double()); torch.tensor(2); torch.tensor(2.0)
+torch.tensor([1, 2]); torch.tensor([1.0, 2]); torch.tensor(True); torch.tensor(1j); torch.tensor([])
+torch.tensor([[1, 2], [3, 4]], dtype=torch.float64); torch.zeros(2, 3); torch.zeros((2, 3)); torch.zeros([])
+torch.ones(2); torch.ones(2, dtype=torch.int64); torch.full((2,), 3); torch.full((2, 2), 1.5); torch.zeros_like(x)
+torch.ones_like(f); torch.full_like(x, 2); torch.arange(5); torch.arange(1, 4); torch.arange(0, 1, 0.25)
+torch.arange(3.0); torch.linspace(0, 1, 5); torch.eye(3); torch.eye(2, 3); torch.empty(2, 3).shape
+torch.empty_like(x).dtype == torch.float64; x.new_zeros(2, 3); x.new_ones((2,)); f.new_full((2,), 3)
+x.new_tensor([1, 2]); x.new_zeros(2, dtype=torch.float32); torch.logspace(0, 2, 3); torch.tril_indices(3, 3)
+torch.triu_indices(3, 3, 1); torch.meshgrid(v, w, indexing="ij")[1]; torch.broadcast_tensors(x, v)[1]
 torch.searchsorted(torch.arange(5.0), f); torch.bucketize(f, torch.arange(5.0)); torch.bincount(i.flatten().abs())
-torch.allclose(x, x + 1e-12); torch.isclose(x, y); torch.equal(x, x); x.allclose(y); torch.is_tensor(x); torch.numel(x)
-torch.is_floating_point(x); torch.is_complex(c); torch.promote_types(torch.int32, torch.float32) == torch.float32
-torch.result_type(f, s) == torch.float32; torch.result_type(i, 1.5) == torch.float32; torch.finfo(torch.float32).eps
-torch.finfo(torch.float64).max; torch.iinfo(torch.int32).max; torch.Size([2, 3]); torch.Size([2, 3]).numel(); torch.pi
-torch.atleast_1d(s); torch.atleast_2d(v); x.sum_to_size(1, 4); x.sum_to_size(4); torch.argwhere(b); x.fill_diagonal_(0)
+torch.allclose(x, x + 1e-12); torch.isclose(x, y); torch.equal(x, x); x.allclose(y); torch.is_tensor(x)
+torch.numel(x); torch.is_floating_point(x); torch.is_complex(c)
+torch.promote_types(torch.int32, torch.float32) == torch.float32; torch.result_type(f, s) == torch.float32
+torch.result_type(i, 1.5) == torch.float32; torch.finfo(torch.float32).eps; torch.finfo(torch.float64).max
+torch.iinfo(torch.int32).max; torch.Size([2, 3]); torch.Size([2, 3]).numel(); torch.pi; torch.atleast_1d(s)
+torch.atleast_2d(v); x.sum_to_size(1, 4); x.sum_to_size(4); torch.argwhere(b); x.fill_diagonal_(0)
+torch.bitwise_and(i, 3); torch.bitwise_or(i, 3); torch.bitwise_xor(i, 3); torch.bitwise_not(i)
+torch.bitwise_left_shift(i, 1); torch.bitwise_right_shift(i, 1); torch.cosh(x); x.gt(y); torch.imag(c)
+torch.isinf(x * float("inf")); x.le(y); torch.logical_xor(b, i > 2); x.ne(y); torch.pinverse(x); torch.sgn(x) + x
+torch.signbit(x); torch.vdot(v, w); x.short(); i.byte(); x.char(); x.cfloat(); x.cdouble(); x.reshape_as(y)
+x.new_empty(2).dtype == torch.float64; x.ndimension(); x.get_device(); f.new([1, 2]); torch.vdot(c[0], c[1])
+c * 2; c @ c.T; i << 1; i >> 1
 """.replace("\n", ";").split(";")
 CALLS = [call.strip() for call in CALLS if call.strip()]
 
 STATEMENTS = """
-z.add_(y); z.add_(y, alpha=2); z.sub_(1); z.mul_(y); z.mul_(2); z.div_(p); z.pow_(2); z.neg_(); z.exp_(); z.clamp_(-1, 1)
-z.clamp_min_(0); z.abs_(); z.sin_(); z.cos_(); z.tanh_(); z.sigmoid_(); z.zero_(); z.fill_(3); z.copy_(y); z.copy_(v)
-z += y; z -= y; z *= y; z /= p; z **= 2; z += 1; z *= 2; z[0] = 1.0; z[:, 1] = y[:, 0]; z[b] = 0.0; z[0] += v; z[1:] *= 2
-z[j] = y[j] * 0 + 1; z.masked_fill_(b, 5.0); z.index_add_(0, j, y[:3]); z.index_copy_(0, q, y[:2]); z.index_fill_(1, q, 2.0)
-z.scatter_(0, k, y[:2]); z.scatter_add_(0, k, y[:2]); z.scatter_(0, k, 2.0); z.lerp_(y, 0.5); z.addcmul_(y, y, value=2); z.square_()
-z.round_(); z.floor_(); z.reciprocal_(); z.addcdiv_(y, p); z.view(-1).add_(1); z[0].mul_(3); z.T.mul_(2); z.unsqueeze_(0)
-z.t_(); z.transpose_(0, 1); z.index_put_((q,), y[:2]); z.index_put_((j,), y[:3], accumulate=True); z.masked_scatter_(b, y)
-z.add_(f); z.mul_(s); z.fill_(s); z.sub_(y, alpha=3); z.erf_(); z.expm1_(); z.cumsum_(0); z.maximum(y); z.squeeze_()
+z.add_(y); z.add_(y, alpha=2); z.sub_(1); z.mul_(y); z.mul_(2); z.div_(p); z.pow_(2); z.neg_(); z.exp_()
+z.clamp_(-1, 1); z.clamp_min_(0); z.abs_(); z.sin_(); z.cos_(); z.tanh_(); z.sigmoid_(); z.zero_(); z.fill_(3)
+z.copy_(y); z.copy_(v); z += y; z -= y; z *= y; z /= p; z **= 2; z += 1; z *= 2; z[0] = 1.0; z[:, 1] = y[:, 0]
+z[b] = 0.0; z[0] += v; z[1:] *= 2; z[j] = y[j] * 0 + 1; z.masked_fill_(b, 5.0); z.index_add_(0, j, y[:3])
+z.index_copy_(0, q, y[:2]); z.index_fill_(1, q, 2.0); z.scatter_(0, k, y[:2]); z.scatter_add_(0, k, y[:2])
+z.scatter_(0, k, 2.0); z.lerp_(y, 0.5); z.addcmul_(y, y, value=2); z.square_(); z.round_(); z.floor_()
+z.reciprocal_(); z.addcdiv_(y, p); z.view(-1).add_(1); z[0].mul_(3); z.T.mul_(2); z.unsqueeze_(0); z.t_()
+z.transpose_(0, 1); z.index_put_((q,), y[:2]); z.index_put_((j,), y[:3], accumulate=True); z.masked_scatter_(b, y)
+z.add_(f); z.mul_(s); z.fill_(s); z.sub_(y, alpha=3); z.erf_(); z.expm1_(); z.cumsum_(0); z.maximum(y)
+z.squeeze_(); z.abs_().sqrt_(); z.relu_(); z.sign_(); z.cosh_(); z.atan_()
+z.hypot_(y); z.clip_(-1, 1); z.subtract_(y); z.multiply_(y); z.divide_(p); z.fmod_(p); z.remainder_(p); z.trunc_()
+z.frac_(); z.cumprod_(1); z.gt_(0); z.sinh_(); z.tan_()
 """.replace("\n", ";").split(";")
 STATEMENTS = [statement.strip() for statement in STATEMENTS if statement.strip()]
 
@@ -180,6 +203,15 @@ def plain(value):
     return value.detach().numpy() if hasattr(value, "detach") else value
 
 
+#: Calls of operators that may not be registered (yet); everything else must be there.
+SPECIAL = ("torch.erf", "z.erf", "torch.lgamma", "torch.digamma", "special.xlogy", "special.entr", "gelu(x)")
+
+
+def skip_what_is_missing(call):
+    if any(name in call for name in SPECIAL) and not hasattr(torch, "erf"):
+        pytest.skip("special functions are not registered")
+
+
 def differentiable_names(call):
     """The floating-point operands of a call whose result can be differentiated."""
     value, names = evaluate(torch, call)
@@ -196,6 +228,7 @@ def weighted(library, value):
 @pytest.mark.parametrize("call", CALLS)
 def test_every_call_runs_and_its_gradient_is_right(call):
     """One random direction per operand: the derivative along it is that of a difference quotient."""
+    skip_what_is_missing(call)
     names = differentiable_names(call)
     value, operands = evaluate(torch, call, names)
     if not (isinstance(value, torch.Tensor) and value.requires_grad and value.dtype == torch.float64):
@@ -217,6 +250,7 @@ def test_every_call_runs_and_its_gradient_is_right(call):
 @pytest.mark.parametrize("call", CALLS)
 def test_every_call_agrees_with_torch(call):
     """Value, shape, dtype; and the gradients where the result can be differentiated."""
+    skip_what_is_missing(call)
     import torch as original
 
     names = differentiable_names(call)
@@ -262,6 +296,7 @@ def compare_gradients(ours, theirs, dtype=np.float64):
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_every_statement_writes_as_torch_does(statement):
     """The written values, and the gradients of what was there before and of what was written."""
+    skip_what_is_missing(statement)
     import torch as original
 
     for ours, theirs in zip(execute(torch, statement), execute(original, statement), strict=True):
@@ -270,6 +305,7 @@ def test_every_statement_writes_as_torch_does(statement):
 
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_every_statement_runs(statement):
+    skip_what_is_missing(statement)
     execute(torch, statement)
 
 
@@ -279,7 +315,8 @@ def test_every_name_of_the_tables_is_called_by_some_test():
     from pullback.torch._export import FUNCTIONS
 
     text = " ".join(CALLS + STATEMENTS)
-    missing = {name for name in FUNCTIONS if f"torch.{name}(" not in text and f".{name}(" not in text}
+    names = {name for name in FUNCTIONS if not name.endswith("_")}  # torch.exp_ is Tensor.exp_
+    missing = {name for name in names if f"torch.{name}(" not in text and f".{name}(" not in text}
     assert missing - ELSEWHERE - ALIASES == set()
     assert ELSEWHERE - missing == set(), "is tested above now"
 
@@ -386,7 +423,7 @@ def test_printing_agrees_with_torch():
                 values.astype(np.float32),
                 values + 1j * values[..., ::-1] if shape else values,
             ):
-                assert repr(torch.from_numpy(array)) == repr(original.from_numpy(np.ascontiguousarray(array)))
+                assert repr(torch.from_numpy(array)) == repr(original.from_numpy(np.array(array)))
 
 
 def test_dtypes_are_numpys():
@@ -514,6 +551,48 @@ def test_there_is_no_gpu():
     assert torch.zeros(1).to(torch.device("cpu")).device == torch.device("cpu")
 
 
+def test_questions_about_a_gpu_are_answered_and_autocast_does_nothing():
+    assert not torch.cuda.is_available()
+    assert torch.cuda.device_count() == 0
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        @torch.amp.custom_fwd(device_type="cuda", cast_inputs=torch.float16)
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        @torch.cuda.amp.custom_bwd
+        def backward(ctx, g):
+            return 2 * g
+
+    assert torch.autograd.gradcheck(Twice.apply, tensor(1.0, 2.0))
+
+
+def test_in_place_functions_are_the_methods():
+    x = torch.tensor([0.0, 1.0])
+    assert torch.exp_(x) is x
+    assert x[0].item() == 1.0
+
+
+def test_a_small_training_loop():
+    """Gradient descent as everybody writes it: `.grad`, `no_grad`, `zero_`, `.data`."""
+    torch.manual_seed(0)
+    x, w = torch.randn(20, 3), torch.zeros(3, requires_grad=True)
+    truth = torch.tensor([1.0, -2.0, 0.5])
+    for step in range(200):
+        loss = torch.nn.functional.mse_loss(x @ w, x @ truth)
+        loss.backward()
+        if step % 2:
+            with torch.no_grad():
+                w -= 0.1 * w.grad
+        else:
+            w.data -= 0.1 * w.grad
+        w.grad.zero_()
+    assert torch.allclose(w, truth, atol=1e-3)
+    assert f"{loss.item():.3f}" == f"{loss:.3f}" == "0.000"
+
+
 def test_out_is_written_and_has_no_place_in_the_graph():
     target = torch.zeros(2)
     assert torch.add(torch.ones(2), 1, out=target) is target
@@ -549,6 +628,16 @@ def test_in_place_on_an_operand_keeps_the_old_value_for_backward():
     z *= y
     z.sum().backward()
     assert (x.grad.item(), y.grad.item()) == (3.0, 2.0)
+
+
+def test_resizing_needs_the_same_number_of_elements():
+    x = torch.arange(6)
+    assert x.resize_(2, 3) is x
+    assert x.shape == x.resize_as_(torch.zeros(2, 3)).shape == (2, 3)
+    with pytest.raises(RuntimeError, match="cannot resize"):
+        x.resize_(7)
+    with pytest.raises(NotImplementedError, match="set_"):
+        x.set_(x)
 
 
 def test_pickle_and_copies():
@@ -648,7 +737,7 @@ def test_func_transforms_nest_and_compose_with_the_outer_graph():
     assert not func.grad(lambda t: t**3)(x).requires_grad
     z = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.grad(func.grad(lambda t: t**3)(z), z)[0].item() == 18.0
-    value, pull = func.vjp(lambda t: t**2, torch.tensor([1.0, 2.0]))
+    _, pull = func.vjp(lambda t: t**2, torch.tensor([1.0, 2.0]))
     assert pull(torch.ones(2))[0].tolist() == [2.0, 4.0]
     assert func.jvp(lambda t: t**2, (x,), (torch.ones_like(x),))[1].item() == 6.0
     assert func.jacrev(lambda t: t**2)(torch.tensor([1.0, 2.0])).tolist() == [[2.0, 0.0], [0.0, 4.0]]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numeric import Call, check_order
 
 import pullback as pb
+from numeric import Call, check_order
 from pullback.core.errors import InplaceError, StaleValueError
 from pullback.ops.joining import split
 from pullback.ops.registry import Sample
@@ -23,7 +23,7 @@ def grads(y, *leaves):
     return [g.tolist() for g in pb.autograd.grad(pb.sum(y), leaves, retain_graph=True, materialize_grads=True)]
 
 
-# ------------------------------------------------------------------------------------------------------ memory and history
+# --------------------------------------------------------------------------------------------------- memory and history
 def test_a_write_through_a_view_gives_the_base_a_new_history(x):
     base = x * 1
     old = base.grad_fn
@@ -141,7 +141,7 @@ def test_the_users_array_is_written_too():
     assert array.tolist() == [3.0, 6.0, 6.0]
 
 
-# ---------------------------------------------------------------------------------------------------------------- no_grad
+# -------------------------------------------------------------------------------------------------------------- no_grad
 def test_writes_without_recording_change_values_only(x):
     base = x * 1
     view = base[:2]
@@ -176,7 +176,7 @@ def test_a_view_made_without_recording_is_not_written_with_it(x):
     assert base.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
-# ----------------------------------------------------------------------------------------------------------------- errors
+# --------------------------------------------------------------------------------------------------------------- errors
 def test_a_view_of_a_leaf_is_not_written(x):
     view = x[:2]
     for write in (
@@ -234,7 +234,7 @@ def test_disjoint_writes_leave_saved_values_alone(x):
     assert grads(y, x) == [[2.0, 0.0, 6.0, 0.0]]
 
 
-# --------------------------------------------------------------------------------------------------------- random programs
+# ------------------------------------------------------------------------------------------------------ random programs
 SHAPE = (2, 3)
 
 VIEWS = [
@@ -278,7 +278,7 @@ WRITES = [
 
 
 def run(program, x):
-    """A program on Tensors or, the very same, on NumPy arrays: ``(kind, which, where)`` steps over a growing list of views."""
+    """A program on Tensors or on NumPy arrays: ``(kind, which, where)`` steps over a growing list of views."""
     known = [pb.clone(x) * 1]
     total = 0.0
     for kind, which, where in program:
@@ -304,7 +304,7 @@ PROGRAMS = st.lists(
 
 
 @given(PROGRAMS)
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_random_programs(program):
     """Views of views, writes through any of them, reads in between: values of NumPy, and derivatives of two orders."""
     x = np.random.default_rng(3).uniform(-1, 1, SHAPE)

@@ -1,29 +1,78 @@
 """Write a differentiable operator once, forward and backward with a ``ctx``, and trust it to any order."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from pullback import autograd
 from pullback.core.function import Function, once_differentiable
 from pullback.core.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from pullback.core.primitive import Primitive
 from pullback.core.tensor import Tensor
 from pullback.namespaces import array_api as _array_api
+from pullback.namespaces import linalg
 from pullback.ops.bind import bind as _bind
 from pullback.ops.creation import tensor
+from pullback.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+
+if _TYPE_CHECKING:
+    from pullback import check, draw
+    from pullback.check import GradcheckError, gradcheck, gradgradcheck
+    from pullback.draw import make_dot
 
 _bind(_array_api)
-globals().update(_array_api._operators)
+globals().update(_array_api._exports)
 
 __version__ = "0.1.0"
 __all__ = [
     "Function",
+    "GradcheckError",
     "Primitive",
     "Tensor",
     "autograd",
+    "check",
+    "draw",
     "enable_grad",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "hessian",
+    "hvp",
     "inference_mode",
     "is_grad_enabled",
+    "jacobian",
+    "jvp",
+    "linalg",
+    "make_dot",
     "no_grad",
     "once_differentiable",
     "set_grad_enabled",
     "tensor",
-    *_array_api._operators,
+    "value_and_grad",
+    "vjp",
+    *_array_api._exports,
 ]
+
+#: What is imported when it is first named, so that ``import pullback`` stays quick: name -> module.
+_LATE = {
+    "GradcheckError": "pullback.check",
+    "check": "pullback.check",
+    "draw": "pullback.draw",
+    "gradcheck": "pullback.check",
+    "gradgradcheck": "pullback.check",
+    "make_dot": "pullback.draw",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LATE:
+        raise AttributeError(f"module 'pullback' has no attribute {name!r}")
+    from importlib import import_module
+
+    module = import_module(_LATE[name])
+    value = module if _LATE[name] == f"pullback.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import platform
 import sys
 from collections.abc import Sequence
 
@@ -41,7 +40,7 @@ def build_parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=version())
+    parser.add_argument("--version", action="store_true", help="say which version this is")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for name, place in COMMANDS.items():
         module = importlib.import_module(place)
@@ -60,11 +59,13 @@ def build_parser() -> argparse.ArgumentParser:
 
 def version() -> str:
     """One line: this library's version, and what it runs on."""
-    from importlib.metadata import version as installed
+    import platform
+
+    import numpy as np
 
     from pullback import __version__
 
-    return f"pullback {__version__} (Python {platform.python_version()}, NumPy {installed('numpy')})"
+    return f"pullback {__version__} (Python {platform.python_version()}, NumPy {np.__version__})"
 
 
 def _print_version(arguments: argparse.Namespace) -> int:
@@ -76,6 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit status."""
     parser = build_parser()
     arguments = parser.parse_args(argv)
+    if arguments.version:
+        return _print_version(arguments)
     if arguments.command is None:
         parser.print_help()
         return 0

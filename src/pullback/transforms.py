@@ -7,13 +7,13 @@
 
 The functions are ordinary Python on arrays: they receive Tensors in the place of the arguments that are differentiated.
 
-*What comes in goes out*: numbers and arrays give numbers and arrays, Tensors give Tensors.  There is one exception, so that no
-derivative is ever cut off silently: a result that depends on *other* Tensors that require gradients (captured ones, or those of
-an enclosing transform) is a Tensor, connected to them.
+*What comes in goes out*: numbers and arrays give numbers and arrays, Tensors give Tensors.  There is one exception, so
+that no derivative is ever cut off silently: a result that depends on *other* Tensors that require gradients (captured
+ones, or those of an enclosing transform) is a Tensor, connected to them.
 
-Every call makes variables of its own.  So transforms nest to any order, a derivative is never confused with that of an enclosing
-call, and ``.grad`` of nobody is touched.  Inside, recording is on whatever the mode around is; under `no_grad` the results are
-not connected to anything.
+Every call makes variables of its own.  So transforms nest to any order, a derivative is never confused with that of an
+enclosing call, and ``.grad`` of nobody is touched.  Inside, recording is on whatever the mode around is; under
+`no_grad` the results are not connected to anything.
 
 Arguments and results may also be tuples, lists and dicts of arrays; derivatives have the same structure.
 """
@@ -62,11 +62,16 @@ def _name(f: Any) -> str:
 
 # ---------------------------------------------------------------------------------------------------------- variables
 class Variable(Node):
-    """The place of a variable of one call: the way out to the argument it stands for, where that has a place in a graph."""
+    """The place of a variable of one call: the way out to the argument it stands for, where that has a place in a
+    graph.
 
-    __slots__ = ()
+    ``open`` until the call returns: so long, what is computed from it may have to be differentiated.
+    """
+
+    __slots__ = ("open",)
 
     def __init__(self, kind: Any, array: Any, edge: Any) -> None:
+        self.open = True
         self._edges = (edge,) if edge else ()
         self._number = next_number()
         self._saved = None
@@ -74,7 +79,7 @@ class Variable(Node):
         self._kind = kind
         self._specs = ((array.shape, arrays.dtype_of(array)),)
 
-    def name(self) -> str:
+    def _name(self) -> str:
         return "VariableBackward"
 
     def _pull(self, cotangents: list[Any], task: Any) -> Any:
@@ -86,12 +91,16 @@ def _make(kind: Any, array: Any, edge: Any = None, buffer: Any = None) -> Tensor
     return wrap(kind, arrays.readonly(array), buffer, (Variable(kind, array, edge), 0))
 
 
+def _zeros(like: Tensor, shape: Any) -> Tensor:
+    return wrap(type(like), arrays.zeros(tuple(shape), like.dtype, arrays.namespace(like._array)))
+
+
 def _not_differentiable(what: str, dtype_or_type: Any) -> TypeError:
     return lesson(
         TypeError,
         f"{what} cannot be differentiated: it is {dtype_or_type}",
         why="a derivative needs floating-point values, which can change by small amounts.",
-        instead="make it floating point, for example np.asarray(x, dtype=float); or choose other arguments with argnums.",
+        instead="make it floating point: np.asarray(x, dtype=float); or choose other arguments with argnums.",
     )
 
 
@@ -123,7 +132,7 @@ def _variable(value: Any, what: str, recording: bool, lasting: bool) -> Tensor:
 
 
 class _Call:
-    """One call of a function: its variables, what it returned, and whether the results are connected to anything else."""
+    """One call of a function: its variables, what it returned, and whether the results depend on anything else."""
 
     def __init__(self, f: Any, args: tuple[Any, ...], argnums: Any, lasting: bool = False) -> None:
         self.f = f
@@ -153,25 +162,33 @@ class _Call:
             return result
         raise lesson(
             TypeError,
-            f"with has_aux=True, {_name(self.f)} has to return a pair (value, aux), but returned {type(result).__name__}",
+            f"with has_aux=True, {_name(self.f)} has to return a pair (value, aux), but returned "
+            f"{type(result).__name__}",
             instead="return value, aux.",
         )
 
     def _reaches_out(self) -> bool:
-        """Whether the results depend on Tensors outside: through an argument, or captured by the function.
-
-        Those end in leaves; the variables of transforms do not.
-        """
-        if any(x._edge[0]._edges for x in self.flat):
+        """Whether the results depend on Tensors outside: through an argument, or captured by the function."""
+        own = {x._edge[0] for x in self.flat}
+        if any(variable._edges for variable in own):
             return True
-        roots = [edge[0] for y in self.outputs if isinstance(y, Tensor) and (edge := y._resolved())]
-        return bool(reach(roots)[1])
+        order, leaves = reach([edge[0] for y in self.outputs if isinstance(y, Tensor) and (edge := y._resolved())])
+        return bool(leaves) or any(n.__class__ is Variable and n.open and n not in own for n in order)
 
-    def pull(self, outputs: list[Tensor], seeds: list[Any] | None, create_graph: bool, keep: bool = False) -> list[Tensor]:
+    def __enter__(self) -> _Call:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for x in self.flat:
+            x._edge[0].open = False
+
+    def pull(
+        self, outputs: list[Tensor], seeds: list[Any] | None, create_graph: bool, keep: bool = False
+    ) -> list[Tensor]:
         """The cotangents of the variables."""
         live = [k for k, y in enumerate(outputs) if y.requires_grad]
         if not live:
-            return [wrap(type(x), arrays.zeros(x.shape, x.dtype, arrays.namespace(x._array))) for x in self.flat]
+            return [_zeros(x, x.shape) for x in self.flat]
         return list(
             _grad(
                 [outputs[k] for k in live],
@@ -239,8 +256,8 @@ def _scalar(f: Any, outputs: list[Any], value: Any) -> Tensor:
         GraphError,
         f"grad needs a function that returns one real number, but {_name(f)} returned {what}",
         why="a gradient is the derivative of one number; several numbers have a Jacobian.",
-        instead="jacobian(f) for all derivatives, vjp(f, x) for a weighted sum of them, or reduce the result: f(x).sum(); "
-        "of a complex number take abs or real.  For (value, extra) pass has_aux=True.",
+        instead="jacobian(f) for all derivatives, vjp(f, x) for a weighted sum of them, or reduce the result: "
+        "f(x).sum(); of a complex number take abs or real.  For (value, extra) pass has_aux=True.",
     )
 
 
@@ -277,7 +294,8 @@ def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: boo
     GraphError
         When `f` returns anything but one real number.
     TypeError
-        When an argument to differentiate is not of floating-point or complex dtype (a Python integer counts as a float).
+        When an argument to differentiate is not of floating-point or complex dtype (a Python integer counts as a
+        float).
 
     Examples
     --------
@@ -297,10 +315,13 @@ def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: boo
     return gradient
 
 
-def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+def value_and_grad(
+    f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """The value and the gradient of a scalar function, from one evaluation; see `grad` for the parameters.
 
-    This is what ``scipy.optimize.minimize(..., jac=True)`` takes.  With `has_aux` the result is ``((value, aux), gradient)``.
+    This is what ``scipy.optimize.minimize(..., jac=True)`` takes.  With `has_aux` the result is ``((value, aux),
+    gradient)``.
 
     Examples
     --------
@@ -313,9 +334,9 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, ha
 
     @functools.wraps(f)
     def both(*args: Any, **kwargs: Any) -> Any:
-        call = _Call(f, args, argnums)
-        value, aux = call.run(kwargs, has_aux)
-        found = call.pull([_scalar(f, call.outputs, value)], None, call.connected)
+        with _Call(f, args, argnums) as call:
+            value, aux = call.run(kwargs, has_aux)
+            found = call.pull([_scalar(f, call.outputs, value)], None, call.connected)
         result = call.leave((value, aux) if has_aux else value)
         return result, _one_or_all(argnums, call.per_argument(found))
 
@@ -336,8 +357,8 @@ def vjp(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
 
     Returns
     -------
-    ``value, pull``.  ``pull(cotangent)`` takes what has the structure and shapes of the value, and gives a tuple with one entry
-    per argument.  It may be called any number of times.
+    ``value, pull``.  ``pull(cotangent)`` takes what has the structure and shapes of the value, and gives a tuple with
+    one entry per argument.  It may be called any number of times.
 
     Examples
     --------
@@ -346,8 +367,8 @@ def vjp(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
     >>> value, pull(np.array([1.0, 10.0]))
     (array([3., 6.]), (array([ 3., 30.]), np.float64(21.0)))
     """
-    call = _Call(f, args, tuple(range(len(args))), lasting=True)
-    value, aux = call.run({}, has_aux)
+    with _Call(f, args, tuple(range(len(args))), lasting=True) as call:
+        value, aux = call.run({}, has_aux)
     outputs = [y if isinstance(y, Tensor) else _constant(f, y) for y in call.outputs]
 
     def pull(cotangent: Any) -> tuple[Any, ...]:
@@ -386,30 +407,30 @@ def jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ..
     >>> jvp(lambda x: x * x, (np.array([1.0, 2.0]),), (np.array([1.0, 0.5]),))
     (array([1., 4.]), array([2., 2.]))
     """
-    call = _Call(f, tuple(primals), tuple(range(len(primals))))
-    value, aux = call.run({}, has_aux)
-    directions = [
-        _weight(v, x, "the tangent") for v, x in zip(_matching(tuple(tangents), call.given), call.flat, strict=True)
-    ]
-    outputs = [y if isinstance(y, Tensor) else _constant(f, y) for y in call.outputs]
-    found = _push(call, outputs, directions)
-    result = call.leave(value), _like(value, iter([call._outside(t) for t in found]))
+    with _Call(f, tuple(primals), tuple(range(len(primals)))) as call:
+        value, aux = call.run({}, has_aux)
+        pairs = zip(_matching(tuple(tangents), call.given), call.flat, strict=True)
+        outputs = [y if isinstance(y, Tensor) else _constant(f, y) for y in call.outputs]
+        found = _push(call, outputs, [_weight(v, x, "the tangent") for v, x in pairs])
+    pushed = iter([t if t.requires_grad else call._outside(t) for t in found])
+    result = call.leave(value), _like(value, pushed)
     return (*result, call.leave(aux)) if has_aux else result
 
 
 def _push(call: _Call, outputs: list[Tensor], directions: list[Tensor]) -> list[Tensor]:
     """``J v``: the pullback of the pullback."""
-    found = [wrap(type(y), arrays.zeros(y.shape, y.dtype, arrays.namespace(y._array))) for y in outputs]
+    found = [_zeros(y, y.shape) for y in outputs]
     live = [k for k, y in enumerate(outputs) if y.requires_grad]
     if not live:
         return found
+    weights = [_make(type(found[k]), found[k]._array) for k in live]
     with modes.enable_grad():
-        weights = [_make(type(found[k]), found[k]._array) for k in live]
         pulled = call.pull([outputs[k] for k in live], weights, create_graph=True)
-        record = call.connected or (call.recording and any(v.requires_grad for v in directions))
-        pushed = _grad(pulled, weights, directions, create_graph=record, materialize_grads=True)
-    for k, tangent in zip(live, pushed, strict=True):
+    record = call.connected or (call.recording and any(v.requires_grad for v in directions))
+    pushed = _grad(pulled, weights, directions, create_graph=record, materialize_grads=True)
+    for k, tangent, weight in zip(live, pushed, weights, strict=True):
         found[k] = tangent
+        weight._edge[0].open = False
     return found
 
 
@@ -429,8 +450,8 @@ def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux:
 
     Returns
     -------
-    A function.  Its result has the shape ``result.shape + argument.shape``; for a structure of results, that structure of
-    Jacobians.  It is exactly 0 where a result does not depend on an entry of the argument.
+    A function.  Its result has the shape ``result.shape + argument.shape``; for a structure of results, that structure
+    of Jacobians.  It is exactly 0 where a result does not depend on an entry of the argument.
 
     Examples
     --------
@@ -442,12 +463,10 @@ def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux:
 
     @functools.wraps(f)
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        call = _Call(f, args, argnums)
-        value, aux = call.run(kwargs, has_aux)
-        blocks = []
-        for y in call.outputs:
-            found = _rows(call, y if isinstance(y, Tensor) else _constant(f, y))
-            blocks.append(_one_or_all(argnums, call.per_argument(found)))
+        with _Call(f, args, argnums) as call:
+            value, aux = call.run(kwargs, has_aux)
+            rows = [_rows(call, y if isinstance(y, Tensor) else _constant(f, y)) for y in call.outputs]
+        blocks = [_one_or_all(argnums, call.per_argument(found)) for found in rows]
         result = _like(value, iter(blocks))
         return (result, call.leave(aux)) if has_aux else result
 
@@ -458,9 +477,7 @@ def _rows(call: _Call, y: Tensor) -> list[Tensor]:
     """For each variable the derivatives of all entries of one result, stacked."""
     n = arrays.size(y._array)
     if n == 0 or not y.requires_grad:
-        return [
-            wrap(type(x), arrays.zeros((*y.shape, *x.shape), x.dtype, arrays.namespace(x._array))) for x in call.flat
-        ]
+        return [_zeros(x, (*y.shape, *x.shape)) for x in call.flat]
     if arrays.is_complex(y.dtype):
         raise lesson(
             GraphError,
@@ -473,7 +490,8 @@ def _rows(call: _Call, y: Tensor) -> list[Tensor]:
         entries = xp.reshape(y, (n,))
         passes = [call.pull([entries[k]], None, call.connected, keep=True) for k in range(n)]
         shapes = [(*y.shape, *x.shape) for x in call.flat]
-        return [xp.reshape(xp.stack(list(rows)), shape) for rows, shape in zip(zip(*passes, strict=True), shapes, strict=True)]
+        columns = zip(*passes, strict=True)
+        return [xp.reshape(xp.stack(list(rows)), shape) for rows, shape in zip(columns, shapes, strict=True)]
 
 
 def hessian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -487,7 +505,8 @@ def hessian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
     Returns
     -------
     A function.  Its result has the shape ``argument.shape + argument.shape``.  It is as symmetric as the rules of the
-    operators are right (up to rounding): it is not made so, because a Hessian that is not symmetric tells of a wrong rule.
+    operators are right (up to rounding): it is not made so, because a Hessian that is not symmetric tells of a wrong
+    rule.
 
     Examples
     --------
@@ -511,7 +530,8 @@ def hvp(f: Callable[..., Any]) -> Callable[..., Any]:
 
     Returns
     -------
-    A function of ``(x, v, *args)``, with further arguments handed to `f`.  Its result has the structure and shapes of `x`.
+    A function of ``(x, v, *args)``, with further arguments handed to `f`.  Its result has the structure and shapes of
+    `x`.
 
     Examples
     --------
@@ -552,7 +572,9 @@ def _outline(tree: Any) -> str:
 
 def _weight(value: Any, like: Tensor, what: str) -> Tensor:
     """A cotangent or tangent as a Tensor with the shape and dtype of what it belongs to."""
-    weight = value if isinstance(value, Tensor) else wrap(type(like), np.asarray(value) if np.isscalar(value) else value)
+    if not isinstance(value, Tensor):
+        value = wrap(type(like), np.asarray(value) if np.isscalar(value) else value)
+    weight = value
     if not arrays.is_array(weight._array) or tuple(weight.shape) != tuple(like.shape):
         raise lesson(
             ValueError,

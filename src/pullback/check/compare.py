@@ -44,7 +44,8 @@ class Case:
     Attributes
     ----------
     numerical, analytical
-        Matrices of shape (elements of the input, elements of the output).
+        Matrices of shape (elements of the input, elements of the output); where a disagreement was explained, the first
+        holds the accepted value.
     wrong
         Where they disagree.
     in_shape, out_shape

@@ -43,6 +43,7 @@ class Block:
     part: Part
     numerical: np.ndarray
     analytical: np.ndarray
+    accepted: np.ndarray
 
 
 class Judge:
@@ -87,7 +88,7 @@ class Judge:
         for part in [p for p in parts if p.name == "imaginary"] + [p for p in parts if p.name != "imaginary"]:
             for number, (position, x) in enumerate(self.subject.wanted):
                 n, a = (as_complex(x, m[number][:, part.columns]) for m in (numerical, analytical))
-                yield Block(number, position, x, part, n, a)
+                yield Block(number, position, x, part, n, a, np.zeros(n.shape, bool))
 
     # --------------------------------------------------------------------------------------- what can be the matter
     def _look_into(self, block: Block, wrong: np.ndarray, again: list[np.ndarray]) -> None:
@@ -102,7 +103,7 @@ class Judge:
                 finding = self._examine(block, place_of)
                 left[place_of] = False
                 if finding.accepted:
-                    wrong[place_of] = False
+                    wrong[place_of], block.accepted[place_of] = False, True
                     self._note_accepted(finding, block, place_of)
                     continue
                 error = self._error(block, wrong, place_of, finding)
@@ -143,8 +144,9 @@ class Judge:
             finding = finding._replace(
                 verdict="inconclusive", error=float(np.abs(block.analytical - block.numerical)[entry])
             )
+        numerical = self._sharpened(block, wrong, entry, finding)
         case = Case(
-            self._sharpened(block, wrong, entry, finding),
+            np.where(block.accepted, block.analytical, numerical),
             block.analytical,
             wrong,
             tuple(block.x.shape),
@@ -154,7 +156,8 @@ class Judge:
             values=self._values(),
             deaf=finding.verdict == "mismatch" and is_deaf(self.subject) is not None,
         )
-        return mismatch(case, entry, finding, self.subject.func, block.part.output, block.position, block.part.name)
+        where = block.part.output, block.position, block.part.name
+        return mismatch(case, numerical, entry, finding, self.subject.func, *where)
 
     def _sharpened(self, block: Block, wrong: np.ndarray, entry: tuple[int, int], finding: Finding) -> np.ndarray:
         """The numerical matrix; where its step turned out to be a bad one, that with the best step for every entry."""
@@ -167,7 +170,7 @@ class Judge:
         numerical = np.stack(
             [self._ladder(block, row, 1.0).centre.value[block.part.columns] for row in range(len(numerical))]
         )
-        wrong[:] = disagree(block.analytical, numerical, self.tolerance.atol, self.tolerance.rtol)
+        wrong[:] = disagree(block.analytical, numerical, self.tolerance.atol, self.tolerance.rtol) & ~block.accepted
         wrong[entry] = True
         return numerical
 

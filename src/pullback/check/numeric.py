@@ -150,48 +150,45 @@ class Ladder:
         shortest = np.where(counted, self._h, np.inf).min(axis=0)
         return np.asarray((self._h >= shortest) | ~np.isfinite(shortest))
 
-    def _settle(self, slopes: np.ndarray, noise: np.ndarray) -> Settled:
-        """The slope that changes least when the step is shortened once more."""
-        with np.errstate(all="ignore"):
-            change = np.abs(slopes[:-1] - slopes[1:]) + noise[:-1]
-            usable = np.isfinite(change) & self._resolved[1 : len(change) + 1]
-        change = np.where(usable, change, np.inf)
-        best = change.argmin(axis=0)[None]
-        return Settled(np.take_along_axis(slopes, best, 0)[0], np.take_along_axis(change, best, 0)[0])
+    def _settle(self, rise: np.ndarray, run: np.ndarray, order: int) -> Settled:
+        """The best of the slopes ``rise / run``, whose errors go with ``step**order`` until rounding takes over.
 
-    def _quotients(self, rise: np.ndarray, run: np.ndarray) -> Settled:
+        The error of one is what the longer step says by extrapolation, or how much it changes at the shorter step,
+        whichever is more: an accidental agreement with one neighbour does not count.
+        """
         with np.errstate(all="ignore"):
-            return self._settle(rise / run, self._noise[: len(run)])
+            slopes = rise / run
+            change = np.abs(slopes[:-1] - slopes[1:])
+            error = np.fmax(change[:-1] / (RATIO**order - 1), change[1:]) + self._noise[1 : len(change)]
+            usable = np.isfinite(error) & self._resolved[2 : len(change) + 1]
+        error = np.where(usable, error, np.inf)
+        best = error.argmin(axis=0)[None]
+        return Settled(np.take_along_axis(slopes[1:], best, 0)[0], np.take_along_axis(error, best, 0)[0])
 
     @property
     def centre(self) -> Settled:
         """The slope across the point."""
-        with np.errstate(all="ignore"):
-            return self._quotients(self.above - self.below, 2 * self._h)
+        return self._settle(self.above - self.below, 2 * self._h, 2)
 
     @property
     def right(self) -> Settled:
         """The slope from the point to the right."""
-        with np.errstate(all="ignore"):
-            return self._quotients(self.above - self.here, self._h)
+        return self._settle(self.above - self.here, self._h, 1)
 
     @property
     def left(self) -> Settled:
         """The slope from the left to the point."""
-        with np.errstate(all="ignore"):
-            return self._quotients(self.here - self.below, self._h)
+        return self._settle(self.here - self.below, self._h, 1)
 
     @property
     def beyond_right(self) -> Settled:
         """The slope close to the point on its right, the point itself left out."""
-        with np.errstate(all="ignore"):
-            return self._quotients(self.above[:-1] - self.above[1:], self._h[:-1] - self._h[1:])
+        return self._settle(self.above[:-1] - self.above[1:], self._h[:-1] - self._h[1:], 1)
 
     @property
     def beyond_left(self) -> Settled:
         """The slope close to the point on its left, the point itself left out."""
-        with np.errstate(all="ignore"):
-            return self._quotients(self.below[1:] - self.below[:-1], self._h[:-1] - self._h[1:])
+        return self._settle(self.below[1:] - self.below[:-1], self._h[:-1] - self._h[1:], 1)
 
     @property
     def jump(self) -> np.ndarray:

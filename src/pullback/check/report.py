@@ -49,11 +49,18 @@ def input_name(func: Callable[..., Any], position: int) -> str:
 
 
 def mismatch(
-    case: Case, entry: tuple[int, int], finding: Finding, func: Any, output: int, position: int, part: str
+    case: Case,
+    numbers: np.ndarray,
+    entry: tuple[int, int],
+    finding: Finding,
+    func: Callable[..., Any],
+    output: int,
+    position: int,
+    part: str,
 ) -> GradcheckError:
-    """The error for a Jacobian that is wrong, or that nothing can be said about."""
+    """The error for a Jacobian that is wrong, or that nothing can be said about; `numbers` is the numerical one."""
     row, column = entry
-    numerical, analytical = case.numerical[entry], case.analytical[entry]
+    numerical, analytical = numbers[entry], case.analytical[entry]
     with np.errstate(all="ignore"):
         ratio = np.true_divide(analytical, numerical)
     where = (
@@ -63,7 +70,7 @@ def mismatch(
     pattern = recognise(case) if finding.verdict == "mismatch" else Pattern("", "")
     what = (
         f"{prefix(part)}{_headline(finding.verdict)} for output {output} with respect to input {position},\n"
-        f"numerical:{matrix(case.numerical)}\nanalytical:{matrix(case.analytical)}"
+        f"numerical:{matrix(numbers)}\nanalytical:{matrix(case.analytical)}"
     )
     worst = (
         f"Worst entry: {input_name(func, position)}{place(where[0])} to output {output}{place(where[1])}: numerical "
@@ -79,7 +86,7 @@ def mismatch(
         output=output,
         input=position,
         part=part,
-        numerical=case.numerical,
+        numerical=numbers,
         analytical=case.analytical,
         entry=where,
         ratio=ratio.item(),

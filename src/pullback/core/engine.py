@@ -125,10 +125,7 @@ def _run_in_mode(roots: Sequence[tuple[Edge, Any]], task: Pass) -> Pass:
 def _locate(error: BaseException, node: Node) -> None:
     """Say once, in a note, which node was being pulled back through."""
     error.add_note(f"Raised while pulling back through {node._name()}. {recorded_at(node)}.")
-    try:
-        error._pullback_located = True  # type: ignore[attr-defined]
-    except AttributeError:  # exceptions with __slots__
-        return
+    error._pullback_located = True  # type: ignore[attr-defined]
 
 
 def _on_fresh_stack(function: Callable[[], Pass]) -> Pass:

@@ -90,7 +90,7 @@ class Hooks:
         if not self.post:
             return grads
         full = list(grads) if grads is not None else [None] * len(node._edges)
-        slots = [k for k, edge in enumerate(node._edges) if edge is not NOT_A_TENSOR]
+        slots = [k for k, edge in enumerate(node._edges) if edge is not NOT_A_TENSOR or not hasattr(node, "_inputs")]
         outer = tuple(self.kind._show(c, task.record) for c in cotangents)
         for hook in list(self.post.values()):
             inner = tuple(self.kind._show(full[k] if k < len(full) else None, task.record) for k in slots)

@@ -196,6 +196,11 @@ class PrimitiveNode(Node):
                 return f"ctx.{name} holds numbers that may depend on the inputs ({second.trouble or second.watcher.cuts[0]})."
         return ""
 
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """One entry per argument; numbers count as Tensors without gradients."""
+        return tuple(edge or (None, 0) for edge in self._edges)
+
     def _argument_names(self) -> list[str]:
         return rules.parameter_names(self._operator.forward, 1)
 

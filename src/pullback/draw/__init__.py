@@ -13,7 +13,7 @@ your operator       plum         a `Function` or `Primitive` written by a user
 adds to .grad       white        ``AccumulateGrad``, the end of the path to a leaf
 saved for backward  orange       a value that an operation keeps: its name, if it has one, its shape, where it came from
 derivative refused  red          a node that raises when it is differentiated
-left out            dashed       nodes beyond ``max_nodes``
+left out            yellow       dashed: nodes beyond ``max_nodes``
 ==================  ===========  ======================================================================================
 
 Arrows lead from arguments to results; gradients flow against them.  A number at an arrow says which result of an
@@ -58,8 +58,8 @@ class Picture:
     >>> print(Picture(x * x, {"x": x}, show_saved=True))
     x: leaf ()
     MulBackward0: (a=x, b=x) -> ()
-        keeps x (): input, 8 bytes
-        keeps x (): input, 8 bytes
+        keeps x (): input a, 8 bytes
+        keeps x (): input b, 8 bytes
     output: output = MulBackward0 ()
     """
 

@@ -24,6 +24,7 @@ GAP = 22.0  # between boxes of one layer
 BEND_GAP = 12.0  # between a line and what is beside it
 AIR = 30.0  # between two layers, at least
 PORT = 14.0  # between two arrows at one box
+LARGE = 3000  # vertices, bends included, from which on speed matters more than the last crossing
 STRAIGHT = 8.0  # how much more it matters that a line is straight between two bends than that it is short
 
 
@@ -210,11 +211,10 @@ def _ways(graph: _Layered, arrows: Sequence[Line]) -> list[list[int]]:
 
 # ---------------------------------------------------------------------------------------------------------------- order
 def _order(graph: _Layered) -> None:
-    """Fill ``graph.layers`` so that few lines cross: from two starts, the better end."""
-    starts = [
-        _first_order(graph, graph.down),
-        _first_order(graph, [d + u for d, u in zip(graph.down, graph.up, strict=True)]),
-    ]
+    """Fill ``graph.layers`` so that few lines cross: the better end of two starts (one where that would take long)."""
+    starts = [_first_order(graph, graph.down)]
+    if len(graph.layer) < LARGE:
+        starts.append(_first_order(graph, [d + u for d, u in zip(graph.down, graph.up, strict=True)]))
     graph.layers = min((_swept(graph, start) for start in starts), key=lambda end: end[0])[1]
 
 
@@ -238,8 +238,8 @@ def _swept(graph: _Layered, layers: list[list[int]]) -> tuple[int, list[list[int
     place = [0.0] * len(graph.layer)
     _number(layers, place)
     best, fewest, since = [list(row) for row in layers], _crossings(graph, layers, place), 0
-    careful = len(graph.layer) < 2000
-    for sweep in range(24):
+    careful = len(graph.layer) < LARGE
+    for sweep in range(24 if careful else 8):
         if not fewest or since > 7:
             break
         downwards = sweep % 2 == 0
@@ -305,7 +305,7 @@ def _columns(graph: _Layered) -> list[float]:
         for v, offset in zip(row, _offsets(graph, row), strict=True):
             x[v] = offset
     neither: list[list[int]] = [[] for _ in graph.layer]
-    rounds = 24 if len(graph.layer) < 4000 else 8
+    rounds = 24 if len(graph.layer) < LARGE else 8
     for k in range(rounds):
         if k < 4:
             up, down = (graph.up, neither) if k % 2 == 0 else (neither, graph.down)

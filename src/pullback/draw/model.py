@@ -46,7 +46,7 @@ COLOURS: dict[Kind, tuple[str, str]] = {
     Kind.ACCUMULATE: ("whitesmoke", "#f5f5f5"),
     Kind.SAVED: ("orange", "#ffa500"),
     Kind.REFUSED: ("lightcoral", "#f08080"),
-    Kind.MORE: ("white", "#ffffff"),
+    Kind.MORE: ("khaki", "#f0e68c"),
 }
 
 

@@ -20,7 +20,8 @@ _PAD_X, _PAD_Y = 10.0, 6.0
 _MARGIN = 14.0
 _BESIDE, _STACK = 20.0, 6.0  # from an operation to its saved values, and between these
 _HEAD = 7.0
-_LIGHT = 0.1  # leaves stand aside, so that the way from operation to operation is straight
+#: Leaves follow their consumers and stand aside, so that the way from operation to operation is straight.
+_WEIGHTS = {Kind.LEAF: 0.01, Kind.ACCUMULATE: 0.1}
 _GREY, _INK, _RIM = "#767676", "#111111", "#4d4d4d"
 _TENSORS = {Kind.LEAF, Kind.OUTPUT, Kind.BASE}
 _HINT = "Arrows lead from arguments to results; gradients flow against them."
@@ -50,11 +51,8 @@ def picture(model: Model) -> str:
 
 def _lines(model: Model, main: list[Box]) -> list[Line]:
     index = {box.key: k for k, box in enumerate(main)}
-    light = {box.key for box in main if box.kind is Kind.ACCUMULATE}
-    return [
-        Line(index[a.tail], index[a.head], (a.output, a.dotted), _LIGHT if a.tail in light else 1.0)
-        for a in model.arrows
-    ]
+    weights = {box.key: _WEIGHTS.get(box.kind, 1.0) for box in main}
+    return [Line(index[a.tail], index[a.head], (a.output, a.dotted), weights[a.tail]) for a in model.arrows]
 
 
 def _document(model: Model, shapes: list[str], width: float, height: float) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.core import arrays
 from pullback.core.masked import Masked
-from pullback.ops.families import Elementwise, unary, without_graph
+from pullback.ops.families import Elementwise, function_of, unary, without_graph
 from pullback.ops.registry import register
 from pullback.ops.samples import singles
 
@@ -41,5 +41,11 @@ class Relu(Elementwise):
 
 sigmoid = register("sigmoid", Sigmoid, singles(), reference=lambda x: 1 / (1 + np.exp(-x)), elementwise=True)
 relu = register(
-    "relu", Relu, singles(), reference=lambda x: np.maximum(x, 0), elementwise=True, complex=False
+    "relu",
+    Relu,
+    singles(),
+    call=function_of(Relu, "relu", "x"),
+    reference=lambda x: np.maximum(x, 0),
+    elementwise=True,
+    complex=False,
 )

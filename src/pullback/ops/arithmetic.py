@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.ops.families import MINUS_ONE, ONE, ZERO, binary, unary
+from pullback.ops.kinks import QUOTIENTS, operand
 from pullback.ops.registry import register
 from pullback.ops.samples import pairs, singles
 
@@ -39,7 +40,41 @@ Remainder = binary(
     ONE,
     _minus_quotient,
     doc="``a - floor(a / b) b``, which has the sign of b.  vjp: ā = ȳ, b̄ = -ȳ floor(a / b).\n\n"
-    "    Differentiable almost everywhere: where a is a multiple of b it jumps, and the rule gives the slope on one side.",
+    "    Differentiable almost everywhere: where a is a multiple of b it jumps, and the rule gives a one-sided slope.",
+)
+
+
+# ------------------------------------------------------------------------------- how a factor passes: see `kinks.QUOTIENTS`
+def _of_sum(node: Any, part: Any) -> Any:
+    first, second = part(0), part(1)
+    return None if first is None or second is None else first + second
+
+
+def _of_difference(node: Any, part: Any) -> Any:
+    first, second = part(0), part(1)
+    return None if first is None or second is None else first - second
+
+
+def _of_product(node: Any, part: Any) -> Any:
+    for k in (0, 1):
+        found = part(k)
+        if found is not None:
+            return found * operand(node, 1 - k)
+    return None
+
+
+def _of_fraction(node: Any, part: Any) -> Any:
+    found = part(0)
+    return None if found is None else found / operand(node, 1)
+
+
+def _of_negative(node: Any, part: Any) -> Any:
+    found = part(0)
+    return None if found is None else -found
+
+
+QUOTIENTS.update(
+    {Add: _of_sum, Subtract: _of_difference, Multiply: _of_product, Divide: _of_fraction, Negative: _of_negative}
 )
 
 _quotients = pairs(second=(0.5, 2.0), numbers=(2.0, 1.5))

@@ -1,6 +1,7 @@
 """What a reduction does to axes, and how its rule undoes it.
 
-A reduction leaves ``ctx.form = (shape, axis, keepdims)``: the shape of its argument and the options that say which axes went.
+A reduction leaves ``ctx.form = (shape, axis, keepdims)``: the shape of its argument and the options that say which axes
+went.
 """
 
 from __future__ import annotations

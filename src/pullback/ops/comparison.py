@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays
 from pullback.ops.families import ZERO, binary, constant
 from pullback.ops.registry import Make, Sample, register
 from pullback.ops.samples import Samples, integers, pairs, singles, truths
 
 
-def _register(name: str, samples: Samples, dunder: str = "", complex: bool = False, doc: str = "") -> Any:  # noqa: A002
+def _register(
+    name: str, samples: Samples, dunder: str = "", complex: bool = False, doc: str = "", arguments: Any = ("a", "b")
+) -> Any:
     return register(
         name,
-        constant(name, doc=doc),
+        constant(name, doc=doc, arguments=arguments),
         samples,
         reference=getattr(np, name),
         dunder=dunder,
@@ -32,13 +33,15 @@ less_equal = _register("less_equal", pairs(), "le", doc="``a <= b``, elementwise
 greater = _register("greater", pairs(), "gt", doc="``a > b``, elementwise.")
 greater_equal = _register("greater_equal", pairs(), "ge", doc="``a >= b``, elementwise.")
 
-isnan = _register("isnan", singles(), complex=True, doc="True where x is NaN.")
-isinf = _register("isinf", singles(), complex=True, doc="True where x is infinite.")
-isfinite = _register("isfinite", singles(), complex=True, doc="True where x is neither infinite nor NaN.")
-signbit = _register("signbit", singles(), doc="True where the sign bit is set: negative numbers and -0.0.")
-nextafter = _register(
-    "nextafter", pairs(numbers=()), doc="The floating-point number next to a in the direction of b."
+isnan = _register("isnan", singles(), complex=True, doc="True where x is NaN.", arguments=("x",))
+isinf = _register("isinf", singles(), complex=True, doc="True where x is infinite.", arguments=("x",))
+isfinite = _register(
+    "isfinite", singles(), complex=True, doc="True where x is neither infinite nor NaN.", arguments=("x",)
 )
+signbit = _register(
+    "signbit", singles(), doc="True where the sign bit is set: negative numbers and -0.0.", arguments=("x",)
+)
+nextafter = _register("nextafter", pairs(numbers=()), doc="The floating-point number next to a in the direction of b.")
 
 logical_and = _register("logical_and", truths, doc="``a and b``, elementwise.")
 logical_or = _register("logical_or", truths, doc="``a or b``, elementwise.")
@@ -53,11 +56,13 @@ def _one_integer(make: Make) -> Any:
     yield Sample((make.integers(4),))
 
 
-logical_not = _register("logical_not", _one_truth, doc="``not x``, elementwise.")
+logical_not = _register("logical_not", _one_truth, doc="``not x``, elementwise.", arguments=("x",))
 bitwise_and = _register("bitwise_and", integers, "and", doc="``a & b`` of whole numbers or booleans.")
 bitwise_or = _register("bitwise_or", integers, "or", doc="``a | b`` of whole numbers or booleans.")
 bitwise_xor = _register("bitwise_xor", integers, "xor", doc="``a ^ b`` of whole numbers or booleans.")
-bitwise_invert = _register("bitwise_invert", _one_integer, "invert", doc="``~x`` of whole numbers or booleans.")
+bitwise_invert = _register(
+    "bitwise_invert", _one_integer, "invert", doc="``~x`` of whole numbers or booleans.", arguments=("x",)
+)
 bitwise_left_shift = _register("bitwise_left_shift", integers, "lshift", doc="``a << b`` of whole numbers.")
 bitwise_right_shift = _register("bitwise_right_shift", integers, "rshift", doc="``a >> b`` of whole numbers.")
 
@@ -67,6 +72,4 @@ Copysign = binary(
     ZERO,
     doc="``|a|`` with the sign of b.  vjp: ā = ȳ sign(a) sign(b), 0 where a = 0, the kink; b̄ = 0",
 )
-copysign = register(
-    "copysign", Copysign, pairs(), reference=np.copysign, elementwise=True, complex=False
-)
+copysign = register("copysign", Copysign, pairs(), reference=np.copysign, elementwise=True, complex=False)

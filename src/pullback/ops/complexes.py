@@ -1,8 +1,8 @@
 """Operators that look at the parts of complex numbers: not holomorphic, so each writes its own rule.
 
-The convention for every complex gradient is that of steepest ascent: for a real L and z = x + iy it is ``∂L/∂x + i ∂L/∂y``.
-A holomorphic f then has the vjp ``z̄ = ȳ conj(f'(z))``.  (Source: K. Kreutz-Delgado, "The Complex Gradient Operator and the
-CR-Calculus", 2009.)
+The convention for every complex gradient is that of steepest ascent: for a real L and z = x + iy it is
+``∂L/∂x + i ∂L/∂y``.  A holomorphic f then has the vjp ``z̄ = ȳ conj(f'(z))``.  (Source: K. Kreutz-Delgado, "The Complex
+Gradient Operator and the CR-Calculus", 2009.)
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays
-from pullback.ops.families import Elementwise, carry, unary
+from pullback.core.tensor import Tensor
+from pullback.ops.families import Elementwise, carry, function_of, unary
+from pullback.ops.kinks import exact_quotient, kink
 from pullback.ops.registry import ATTRIBUTES, register
 from pullback.ops.samples import singles
 
@@ -23,6 +25,21 @@ Abs = unary(
     holomorphic=False,
     doc="Absolute value.  vjp: x̄ = ȳ sign(x), with sign(z) = z / |z|; 0 at 0, the kink",
 )
+
+
+def _pull_abs(ctx: Any, ct: Any) -> Any:
+    """The rule of `Abs` with a second thought where it is recorded: ``abs(x)**2`` is smooth at 0."""
+    (x,) = ctx.saved_tensors
+    if not isinstance(x, Tensor) or not ctx.xp.any(x == 0):
+        return ct * ctx.xp.sign(x)
+    quotient = exact_quotient(ct, ctx)
+    if quotient is not None:
+        return quotient * x
+    slope = ctx.xp.sign(x)
+    return ct * (kink(slope, x == 0, "abs of a complex number") if arrays.is_complex(x.dtype) else slope)
+
+
+Abs.backward = staticmethod(_pull_abs)  # type: ignore[assignment]
 
 
 class Sign(Elementwise):
@@ -118,15 +135,16 @@ class Angle(Elementwise):
         if not arrays.is_complex(x.dtype):
             return xp.zeros_like(ct)
         zero = x == 0
-        return xp.where(zero, 0.0, ct * 1j / xp.conj(xp.where(zero, 1.0, x)))  # z / |z|² = 1 / z*
+        slope = xp.where(zero, 0.0, 1j / xp.conj(xp.where(zero, 1.0, x)))  # z / |z|² = 1 / z*
+        return ct * kink(slope, zero, "angle")
 
 
 abs_ = register("abs", Abs, singles(), reference=np.abs, dunder="abs", elementwise=True)
-sign = register("sign", Sign, singles(), reference=np.sign, elementwise=True)
-conj = register("conj", Conj, singles(), reference=np.conj, elementwise=True)
-real = register("real", Real, singles(), reference=np.real, elementwise=True)
-imag = register("imag", Imag, singles(), reference=np.imag, elementwise=True)
-angle = register("angle", Angle, singles(), reference=np.angle, elementwise=True)
+sign = register("sign", Sign, singles(), call=function_of(Sign, "sign", "x"), reference=np.sign, elementwise=True)
+conj = register("conj", Conj, singles(), call=function_of(Conj, "conj", "x"), reference=np.conj, elementwise=True)
+real = register("real", Real, singles(), call=function_of(Real, "real", "x"), reference=np.real, elementwise=True)
+imag = register("imag", Imag, singles(), call=function_of(Imag, "imag", "x"), reference=np.imag, elementwise=True)
+angle = register("angle", Angle, singles(), call=function_of(Angle, "angle", "x"), reference=np.angle, elementwise=True)
 
 
 def _part(view: Any, doc: str) -> property:

@@ -1,7 +1,8 @@
 """Exponentials, logarithms, roots, trigonometric and hyperbolic functions: one line each.
 
-All are holomorphic, so one derivative serves real and complex arguments.  At a pole or branch point the rules give what the
-formula gives (1/0 is infinite, and NumPy warns); only `hypot` and `atan2` have a rule for a point without derivative.
+Functions of one argument are holomorphic, so one derivative serves real and complex arguments.  At a pole or branch
+point the rules give what the formula gives (1/0 is infinite, and NumPy warns); only `hypot` and `atan2` have a rule for
+a point without derivative.
 Source of the derivatives: Abramowitz and Stegun, §§4.1-4.6.
 """
 
@@ -12,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core import arrays
+from pullback.core.tensor import Tensor
 from pullback.ops.activations import Sigmoid
-from pullback.ops.families import as_arrays, binary, unary
+from pullback.ops.families import Elementwise, as_arrays, binary, function_of, unary
+from pullback.ops.kinks import QUOTIENTS, exact_quotient, kink, operand
 from pullback.ops.registry import register
 from pullback.ops.samples import pairs, singles
 
@@ -32,12 +36,8 @@ Reciprocal = unary("reciprocal", None, lambda y: -y * y, doc="``1 / x``.  vjp: x
 Sin = unary("sin", None, lambda xp, x: xp.cos(x), doc="Sine.  vjp: x̄ = ȳ cos(x)*")
 Cos = unary("cos", None, lambda xp, x: -xp.sin(x), doc="Cosine.  vjp: x̄ = -ȳ sin(x)*")
 Tan = unary("tan", None, lambda y: 1 + y * y, doc="Tangent.  vjp: x̄ = ȳ (1 + y²)*")
-Asin = unary(
-    "asin", None, lambda xp, x: 1 / xp.sqrt(1 - x * x), doc="Inverse sine.  vjp: x̄ = ȳ / √(1 - x²)*"
-)
-Acos = unary(
-    "acos", None, lambda xp, x: -1 / xp.sqrt(1 - x * x), doc="Inverse cosine.  vjp: x̄ = -ȳ / √(1 - x²)*"
-)
+Asin = unary("asin", None, lambda xp, x: 1 / xp.sqrt(1 - x * x), doc="Inverse sine.  vjp: x̄ = ȳ / √(1 - x²)*")
+Acos = unary("acos", None, lambda xp, x: -1 / xp.sqrt(1 - x * x), doc="Inverse cosine.  vjp: x̄ = -ȳ / √(1 - x²)*")
 Atan = unary("atan", None, lambda x: 1 / (1 + x * x), doc="Inverse tangent.  vjp: x̄ = ȳ / (1 + x²)*")
 
 Sinh = unary("sinh", None, lambda xp, x: xp.cosh(x), doc="Hyperbolic sine.  vjp: x̄ = ȳ cosh(x)*")
@@ -55,26 +55,49 @@ Acosh = unary(
 Atanh = unary("atanh", None, lambda x: 1 / (1 - x * x), doc="Inverse hyperbolic tangent.  vjp: x̄ = ȳ / (1 - x²)*")
 
 
+def _of_square(node: Any, part: Any) -> Any:
+    found = part(0)
+    return None if found is None else found * operand(node, 0)
 
-def _quotient(xp: Any, a: Any, b: Any) -> Any:
+
+QUOTIENTS[Square] = _of_square  # the square of a cone is smooth: see `pullback.ops.kinks`
+
+
+def _fraction(xp: Any, a: Any, b: Any, name: str) -> Any:
     """``a / b``, and by rule 0 where b is 0, as it is only at the origin of the plane."""
     origin = b == 0
-    return xp.where(origin, 0.0, a / xp.where(origin, 1.0, b))
+    return kink(xp.where(origin, 0.0, a / xp.where(origin, 1.0, b)), origin, name)
 
 
 Atan2 = binary(
     "atan2",
-    lambda xp, a, b: _quotient(xp, b, a * a + b * b),
-    lambda xp, a, b: _quotient(xp, -a, a * a + b * b),
-    doc="Angle of the point (b, a).  vjp: ā = ȳ b / (a² + b²), b̄ = -ȳ a / (a² + b²); both 0 at the origin, where it jumps",
+    lambda xp, a, b: _fraction(xp, b, a * a + b * b, "atan2"),
+    lambda xp, a, b: _fraction(xp, -a, a * a + b * b, "atan2"),
+    doc="Angle of the point (b, a).  vjp: ā = ȳ b / (a² + b²), b̄ = -ȳ a / (a² + b²); both 0 at the origin",
 )
 
-Hypot = binary(
-    "hypot",
-    lambda xp, a, b: _quotient(xp, a, xp.hypot(a, b)),
-    lambda xp, a, b: _quotient(xp, b, xp.hypot(a, b)),
-    doc="``√(a² + b²)`` without overflow.  vjp: ā = ȳ a / y, b̄ = ȳ b / y; both 0 at the origin, the kink of the cone",
-)
+
+class Hypot(Elementwise):
+    """``√(a² + b²)`` without overflow.  vjp: ā = ȳ a / y, b̄ = ȳ b / y; both 0 at the origin, the tip of the cone"""
+
+    node_name = "HypotBackward0"
+
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any) -> Any:
+        y = arrays.asarray(ctx.xp.hypot(a, b), ctx.xp)
+        ctx.save_for_backward(a, b, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, ct: Any) -> Any:
+        a, b, y = ctx.saved_tensors
+        quotient = exact_quotient(ct, ctx) if isinstance(y, Tensor) and ctx.xp.any(y == 0) else None
+        return tuple(
+            [
+                None if not need else ct * _fraction(ctx.xp, x, y, "hypot") if quotient is None else quotient * x
+                for need, x in zip(ctx.needs_input_grad, (a, b), strict=True)
+            ]
+        )
 
 
 def _share(xp: Any, a: Any, b: Any) -> Any:
@@ -88,8 +111,8 @@ Logaddexp = binary(
     "logaddexp",
     _share,
     lambda xp, a, b: _share(xp, b, a),
-    doc="``log(exp(a) + exp(b))`` without overflow.  vjp: ā = ȳ σ(a - b), b̄ = ȳ σ(b - a); one half each where both are the "
-    "same infinity",
+    doc="``log(exp(a) + exp(b))`` without overflow.  vjp: ā = ȳ σ(a - b), b̄ = ȳ σ(b - a), with σ the sigmoid; one half "
+    "each where both are the same infinity",
 )
 
 exp = register("exp", Exp, singles(), reference=np.exp, elementwise=True)
@@ -114,5 +137,13 @@ asinh = register("asinh", Asinh, singles(-0.9, 0.9), reference=np.arcsinh, eleme
 acosh = register("acosh", Acosh, singles(1.4, 3), reference=np.arccosh, elementwise=True)
 atanh = register("atanh", Atanh, singles(-0.7, 0.7), reference=np.arctanh, elementwise=True)
 atan2 = register("atan2", Atan2, pairs(), reference=np.arctan2, elementwise=True, complex=False)
-hypot = register("hypot", Hypot, pairs(), reference=np.hypot, elementwise=True, complex=False)
+hypot = register(
+    "hypot",
+    Hypot,
+    pairs(),
+    call=function_of(Hypot, "hypot", "a", "b"),
+    reference=np.hypot,
+    elementwise=True,
+    complex=False,
+)
 logaddexp = register("logaddexp", Logaddexp, pairs(), reference=np.logaddexp, elementwise=True, complex=False)

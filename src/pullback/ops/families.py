@@ -1,8 +1,9 @@
 """Families of operators: say less than the rule, and get the rule, its forward mode and its speed.
 
-`unary` and `binary` take the partial derivatives of an elementwise operator.  The parameter names of a partial say what it
-needs, and so what is saved: ``x`` (or ``a``, ``b``) inputs, ``y`` the result, ``xp`` the namespace.  What comes out is a
-`Primitive` like any other, with a shorter path through ``apply`` and ``pull`` for the usual case: real NumPy arrays.
+`unary` and `binary` take the partial derivatives of an elementwise operator.  The parameter names of a partial say
+what it needs, and so what is saved: ``x`` (or ``a``, ``b``) inputs, ``y`` the result, ``xp`` the namespace.  What comes
+out is a `Primitive` like any other, with a shorter path through ``apply`` and ``pull`` for the usual case: real NumPy
+arrays.  `constant` makes operators without derivative.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pullback.core.primitive import Primitive, PrimitiveNode, SavedConstant, _wi
 from pullback.core.rules import fit
 from pullback.core.saved import pack, saved_result
 from pullback.core.tensor import Tensor, wrap
+from pullback.ops.examples import EXAMPLES
 
 ndarray = np.ndarray
 _new = object.__new__
@@ -75,10 +77,35 @@ def _times(ct: Any, partial: Any, xp: Any) -> Any:
     return ct * partial
 
 
-def _name_like(function: Any, name: str, operator: Any) -> None:
-    """Give a generated function the name that its users see."""
+def introduce(function: Any, name: str, operator: Any, *arguments: str) -> Any:
+    """Give a generated function the name, the signature and the docstring that its users see; returns it."""
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = operator.__doc__
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    function.__signature__ = inspect.Signature([inspect.Parameter(argument, kind) for argument in arguments])
+    shape = "the shape of the argument" if len(arguments) == 1 else "the shape of the arguments broadcast together"
+    lines = [
+        operator.__doc__,
+        "\nParameters\n----------",
+        ", ".join(arguments),
+        "    Tensors, arrays or Python numbers.",
+        f"\nReturns\n-------\nA Tensor of {shape}; a bare array where no argument is a Tensor.",
+    ]
+    if name in EXAMPLES:
+        lines.append("\nExamples\n--------\n>>> import pullback as pb\n>>> pb.{}\n{}".format(*EXAMPLES[name]))
+    function.__doc__ = "\n".join(lines) + "\n"
+    return function
+
+
+def function_of(operator: Any, name: str, *arguments: str) -> Any:
+    """The public function of an operator that has no short path."""
+    apply = operator.apply
+
+    def function(*values: Any) -> Any:
+        if len(values) != len(arguments):
+            raise TypeError(f"{name}() takes {len(arguments)} arguments, but {len(values)} were given")
+        return apply(*values)
+
+    return introduce(function, name, operator, *arguments)
 
 
 # --------------------------------------------------------------------------------------------------------------- unary
@@ -167,7 +194,7 @@ def unary(
         "__doc__": doc or f"Elementwise ``{name}``.",
         "__module__": __name__,
     }
-    operator = type(Primitive)(name.title().replace("_", ""), (Primitive,), space)
+    operator: Any = type(name.title().replace("_", ""), (Primitive,), space)
     if ufunc is not None or forward is not None:
         _quicken_unary(name, operator, ufunc if ufunc is not None else (lambda x: run(np, x)), partial, uses)
     return operator
@@ -175,14 +202,14 @@ def unary(
 
 def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tuple[str, ...]) -> None:
     """The short path of `apply` and `pull`: one Python call each, besides the partial derivative."""
-    node_type = type(operator._node.__name__, (operator._node,), {"__slots__": (), "__module__": __name__})
+    node_type: Any = type(operator._node.__name__, (operator._node,), {"__slots__": (), "__module__": __name__})
     node_type.xp, node_type.needs_input_grad = np, (True,)  # the same for every node made here
     general = operator.apply
     saves_input, saves_output = "x" in uses, "y" in uses
     if saves_input and saves_output:
         return
 
-    def apply(x: Any) -> Any:
+    def apply(x: Any, /) -> Any:
         if not isinstance(x, Tensor):
             return general(x)
         array = x._array
@@ -226,7 +253,7 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
         out._edge = (node, 0)
         return out
 
-    _name_like(apply, name, operator)
+    introduce(apply, name, operator, "x")
     operator.apply = staticmethod(apply)
     slow = ElementwiseNode._pull
     takes_xp = uses[:1] == ("xp",)
@@ -266,8 +293,8 @@ def binary(
     Parameters
     ----------
     partial_a, partial_b
-        ``partial(...)`` with parameters among ``xp``, ``a``, ``b``, ``y``; or `ONE`, `MINUS_ONE`, `ZERO`; or ``None`` where the
-        operator does not depend on that argument differentiably.
+        ``partial(...)`` with parameters among ``xp``, ``a``, ``b``, ``y``; or `ONE`, `MINUS_ONE`, `ZERO`; or ``None``
+        where the operator does not depend on that argument differentiably.
     forward
         ``forward(xp, a, b)``, where the namespace has no function `name`.
     """
@@ -277,7 +304,7 @@ def binary(
 
     def op_forward(ctx: Any, a: Any, b: Any) -> Any:
         y = run(ctx.xp, a, b)
-        wanted = set()
+        wanted: set[str] = set()
         for need, names in zip(ctx.needs_input_grad, uses, strict=True):
             if need:
                 wanted.update(names)
@@ -292,7 +319,7 @@ def binary(
     def op_backward(ctx: Any, ct: Any) -> Any:
         saved = ctx.saved_tensors or (None, None, None)
         values = {"xp": ctx.xp, "a": saved[0], "b": saved[1], "y": saved[2]}
-        grads = []
+        grads: list[Any] = []
         for need, partial, names in zip(ctx.needs_input_grad, partials, uses, strict=True):
             if not need or partial is None:
                 grads.append(None)
@@ -315,7 +342,7 @@ def binary(
         "__doc__": doc or f"Elementwise ``{name}``.",
         "__module__": __name__,
     }
-    operator = type(Primitive)(name.title().replace("_", ""), (Primitive,), space)
+    operator: Any = type(name.title().replace("_", ""), (Primitive,), space)
     ufunc = getattr(np, name, None) if forward is None else (lambda a, b: run(np, a, b))
     if ufunc is not None:
         _quicken_binary(name, operator, ufunc, partials, uses)
@@ -363,7 +390,7 @@ _ZERO_D: dict[Any, Any] = {}
 
 
 def _remember(number: Any) -> None:
-    """Keep the 0-d array of a number; not of zeros (0.0 and -0.0 are one key) nor of what float64 cannot hold exactly."""
+    """Keep the 0-d array of a number; not of zeros (0.0 and -0.0 are one key), nor of what float64 does not hold."""
     if len(_ZERO_D) < 256 and number and number == number and abs(number) < 2**53:
         _ZERO_D[number] = np.array(number, dtype=np.float64)
 
@@ -378,7 +405,7 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
     differentiable = partials[0] is not None and partials[1] is not None
 
     def build(unsupported: Any) -> Any:
-        def apply(a: Any, b: Any) -> Any:
+        def apply(a: Any, b: Any, /) -> Any:
             edge_a = edge_b = None
             if isinstance(a, Tensor):
                 kind = a.__class__
@@ -468,7 +495,7 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
 
     apply = build(_refuse_operand)
     operator.operator_form = staticmethod(build(_not_implemented))
-    _name_like(apply, name, operator)
+    introduce(apply, name, operator, "a", "b")
     operator.apply = staticmethod(apply)
     slow = ElementwiseNode._pull
 
@@ -544,7 +571,9 @@ def _raw_rule(partial: Any, names: tuple[str, ...]) -> Callable[[Any, Any, Any],
 
 
 # ------------------------------------------------------------------------------------------------------------ constant
-def constant(name: str, forward: Callable[..., Any] | None = None, doc: str = "") -> type[Primitive]:
+def constant(
+    name: str, forward: Callable[..., Any] | None = None, doc: str = "", arguments: tuple[str, ...] = ("a", "b")
+) -> type[Primitive]:
     """An elementwise operator without derivative: its result never belongs to a graph, whatever it is applied to.
 
     Parameters
@@ -553,15 +582,22 @@ def constant(name: str, forward: Callable[..., Any] | None = None, doc: str = ""
         Name of the operator, and of the function of the array namespace that computes it when `forward` is ``None``.
     forward
         ``forward(xp, *arrays)``, where the namespace has no such function.
+    arguments
+        The names of the arguments, where there is no `forward` to tell them.
     """
     run = forward if forward is not None else (lambda xp, *args: getattr(xp, name)(*args))
     ufunc = getattr(np, name) if forward is None else functools.partial(forward, np)
+    if forward is not None:
+        arguments = tuple(inspect.signature(forward).parameters)[1:]
+    count = len(arguments)
 
     def op_forward(ctx: Any, *args: Any) -> Any:
         return run(ctx.xp, *args)
 
     def build(unsupported: Any) -> Any:
         def apply(*args: Any) -> Any:
+            if len(args) != count:
+                raise TypeError(f"{name}() takes {count} arguments, but {len(args)} were given")
             kind: Any = None
             first: Any = None
             bare_args = []
@@ -583,9 +619,9 @@ def constant(name: str, forward: Callable[..., Any] | None = None, doc: str = ""
         return apply
 
     space = {"forward": staticmethod(op_forward), "__doc__": doc or f"Elementwise ``{name}``.", "__module__": __name__}
-    operator = type(Primitive)(name.title().replace("_", ""), (Primitive,), space)
+    operator: Any = type(name.title().replace("_", ""), (Primitive,), space)
     apply = build(_refuse_operand)
-    _name_like(apply, name, operator)
-    operator.apply = staticmethod(apply)  # type: ignore[assignment]
+    introduce(apply, name, operator, *arguments)
+    operator.apply = staticmethod(apply)
     operator.operator_form = staticmethod(build(_not_implemented))
     return operator

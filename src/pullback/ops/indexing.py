@@ -65,7 +65,8 @@ class Key:
     def add(self, array: Any, values: Any) -> Any:
         """A fresh bare array of zeros with `values` added at this index; what is met twice is added twice."""
         if hasattr(array, "at"):
-            return array.at[self.entries].add(values)
+            place = array.at[self.entries]
+            return place.max(values) if arrays.dtype_of(array).kind == "b" else place.add(values)
         if self.unique and self._written_by(array):
             array[self.entries] = values
             return array
@@ -134,7 +135,10 @@ def _entry(item: Any) -> Any:
     if item is None or item is Ellipsis or item.__class__ is int:
         return item
     if item.__class__ is slice:
-        return slice(*[None if n is None else operator.index(n) for n in (item.start, item.stop, item.step)])
+        ends = (item.start, item.stop, item.step)
+        if all(n is None or n.__class__ is int for n in ends):
+            return item
+        return slice(*[None if n is None else operator.index(n) for n in ends])
     if isinstance(item, (bool, np.bool_)):
         return bool(item)
     if isinstance(item, Tensor):
@@ -290,6 +294,8 @@ def getitem(x: Any, index: Any, /) -> Any:
     >>> pb.autograd.grad(x[[0, 0, 2]].sum(), x)
     (tensor([2., 0., 1.]),)
     """
+    if index.__class__ is int:
+        return Select.apply(x, key=Key((index, Ellipsis)))
     key = key_of(index)
     return (_READERS[key.kind()] if key.basic else Index).apply(x, key=key)
 

@@ -317,8 +317,8 @@ def tensordot(a: Any, b: Any, /, *, axes: Any = 2) -> Any:
 class Einsum(Primitive):
     """A product of arrays with named axes, summed over the names that the result lacks.
 
-    Every name of an operand stands once in it, and somewhere else too; so the vjp of an operand is again an einsum, of ȳ and
-    the other operands, with the operand's names as result.
+    Every name of an operand stands once in it, and somewhere else too; so the vjp of an operand is again an einsum, of
+    ȳ and the other operands, with the operand's names as result.
     """
 
     node_name = "EinsumBackward0"
@@ -333,7 +333,7 @@ class Einsum(Primitive):
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:
         operands, xp = ctx.saved_tensors, ctx.xp
-        grads = []
+        grads: list[Any] = []
         for k, need in enumerate(ctx.needs_input_grad):
             if not need:
                 grads.append(None)
@@ -378,8 +378,8 @@ def einsum(subscripts: str, /, *operands: Any) -> Any:
     Parameters
     ----------
     subscripts
-        Names of the axes of each operand, and of the result after ``->``; without it, the names that stand once, sorted.
-        ``...`` stands for any further axes, which broadcast.
+        Names of the axes of each operand, and of the result after ``->``; without it, the names that stand once,
+        sorted. ``...`` stands for any further axes, which broadcast.
     operands
         Arrays or Tensors.
 
@@ -413,7 +413,9 @@ def _parse(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
     if len(terms) != len(ndims):
         raise ValueError(f"einsum: {subscripts!r} names {len(terms)} operands, but {len(ndims)} were given")
     free = [name for name in reversed(string.ascii_letters) if name not in subscripts]
-    hidden = [ndim - len(term.replace("...", "")) if "..." in term else 0 for term, ndim in zip(terms, ndims, strict=True)]
+    hidden = [
+        ndim - len(term.replace("...", "")) if "..." in term else 0 for term, ndim in zip(terms, ndims, strict=True)
+    ]
     spare = "".join(free[: max(hidden, default=0)])
     names = [term.replace("...", spare[len(spare) - n :]) for term, n in zip(terms, hidden, strict=True)]
     for term, own, ndim in zip(terms, names, ndims, strict=True):

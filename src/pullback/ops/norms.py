@@ -1,10 +1,10 @@
 """Vector norms, and what to do at their kinks.
 
-A norm is a cone: at the zero vector it has no derivative.  By rule the first derivative there is 0 (the subgradient of least
-length).  A second derivative does not exist, and computing it from that 0 would give a wrong number without a sign of it.
-So it is refused, with two exceptions: where no cotangent comes (a structural zero), and where the kink cancels.  ``norm(x)**2``
-is smooth: its cotangent, ``2 y``, is a multiple of the norm y, and ``ct x / y`` is then computed as ``(ct / y) x`` with the
-quotient read off the graph instead of 0 / 0, which is right to any order.
+A norm is a cone: at the zero vector it has no derivative.  By rule the first derivative there is 0 (the subgradient of
+least length).  A second derivative does not exist, and computing it from that 0 would give a wrong number without a
+sign of it.  So it is refused, with two exceptions: where no cotangent comes (a structural zero), and where the kink
+cancels.  ``norm(x)**2`` is smooth: its cotangent, ``2 y``, is a multiple of the norm y, and ``ct x / y`` is then
+computed as ``(ct / y) x`` with the quotient read off the graph instead of 0 / 0, which is right to any order.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.graph import Edge, Node, next_number
 from pullback.core.masked import Masked
 from pullback.core.primitive import SavedConstant
+from pullback.core.recorded import Recorded
 from pullback.core.saved import unpack
 from pullback.core.tensor import Tensor, wrap
 from pullback.ops.arithmetic import Add, Divide, Multiply, Negative, Subtract
@@ -27,11 +28,12 @@ from pullback.ops.elementary import Square
 from pullback.ops.powers import Pow
 from pullback.ops.reductions import axis_samples, max_, min_
 from pullback.ops.registry import Make, Sample, register
+from pullback.ops.selection import Where
 
 
 # ------------------------------------------------------------------------------------------------------------ the kink
 class Kink(Node):
-    """Stands behind a slope that is right, but whose own derivative does not exist at some entries: refuses it there."""
+    """Stands behind a right slope whose own derivative does not exist at some entries, and refuses it there."""
 
     __slots__ = ("operator_name", "where")
 
@@ -59,32 +61,32 @@ class Kink(Node):
         point = [tuple(map(int, index)) for index in np.argwhere(np.asarray(at_kink))[:3]]
         return lesson(
             DerivativeRefused,
-            f"the second derivative of {self.operator_name} at zero is refused (entries {', '.join(map(str, point))} of its "
-            "argument)",
+            f"the second derivative of {self.operator_name} where it is 0 is refused (entries "
+            f"{', '.join(map(str, point))} of its argument)",
             why="the function has a kink there: its first derivative is 0 by convention, a second one does not exist.",
-            instead="sum(x * x) for the square of a 2-norm, sqrt(sum(x * x) + eps) for a smooth norm, or where(...) to leave "
-            "the zeros out.",
+            instead="sum(x * x) for the square of a 2-norm, sqrt(sum(x * x) + eps) for a smooth norm, or where(...) to "
+            "leave the zeros out.",
             node=self,
         )
 
 
 def kink(slope: Any, where: Any, operator_name: str) -> Any:
-    """`slope`, with its derivative refused at the entries `where`; bare arrays are not differentiated, and come back."""
-    if not isinstance(slope, Tensor) or slope._resolved() is None or not slope.__array_namespace__().any(where):
+    """`slope`, with its derivative refused at the entries `where`; a bare array, which has none, comes back."""
+    if not isinstance(slope, Tensor) or slope._resolved() is None or not Recorded.xp.any(where):
         return slope
     xp = arrays.namespace(slope._array)
     mask = xp.broadcast_to(mask_of(where), slope.shape)
     return wrap(type(slope), slope._array, slope._buffer, (Kink(slope, mask, operator_name), 0))
 
 
-# ------------------------------------------------------------------------------------------------- quotients of the graph
+# ----------------------------------------------------------------------------------------------- quotients of the graph
 _DEEPEST = 50  # products nested deeper are not looked through
 
 
 def exact_quotient(value: Tensor, y: Tensor) -> Tensor | None:
-    """``value / y`` where `value` was computed as a multiple of `y`, without dividing; ``None`` where that cannot be told."""
+    """``value / y`` without dividing, where `value` is seen to be a multiple of `y`; ``None`` elsewhere."""
     found = _quotient(value._resolved(), y._resolved(), {}, 0)
-    return None if found is None else found * y.__array_namespace__().ones_like(y)
+    return None if found is None else found * Recorded.xp.ones_like(y)
 
 
 def _quotient(edge: Edge | None, y: Edge, known: dict[Any, Any], depth: int) -> Any:
@@ -153,6 +155,15 @@ def _of_power(node: Any, part: Callable[[int], Any]) -> Any:
     return found if np.all(np.equal(exponent, 1)) else found * _operand(node, 0) ** (exponent - 1)
 
 
+def _of_choice(node: Any, part: Callable[[int], Any]) -> Any:
+    """``where(mask, multiple, 0.0)``: what the rules of selecting operators leave in the graph."""
+    found = part(1)
+    if found is None or node.__dict__.get("otherwise") != 0:
+        return None
+    (mask,) = node._entries()
+    return Where.apply(mask.array, found, 0.0)
+
+
 _QUOTIENTS: dict[Any, Callable[[Any, Callable[[int], Any]], Any]] = {
     Add: _of_sum,
     Divide: _of_fraction,
@@ -160,13 +171,14 @@ _QUOTIENTS: dict[Any, Callable[[Any, Callable[[int], Any]], Any]] = {
     Negative: _of_negative,
     Pow: _of_power,
     Square: _of_square,
+    Where: _of_choice,
     Subtract: _of_difference,
 }
 
 
 # ------------------------------------------------------------------------------------------------------------ the norms
 def times_unit(ctx: Any, ct: Any, x: Any, y: Any, name: str) -> Any:
-    """``ct x / y`` for ``y = c |x|``: the vjp of a 2-norm, by rule 0 where y = 0.  ``ctx.form`` says which axes went."""
+    """``ct x / y`` for ``y = c |x|`` reduced by ``ctx.form``: the vjp of a 2-norm, by rule 0 where y = 0."""
     xp, form = ctx.xp, ctx.form
     zero = y == 0
     if isinstance(y, Tensor) and xp.any(zero):
@@ -246,8 +258,8 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
     Raises
     ------
     DerivativeRefused
-        By a second derivative at the zero vector, where the norm has a kink (its first derivative there is 0 by rule).  Where
-        the kink cancels, as in ``vector_norm(x)**2``, derivatives are right to any order.
+        By a second derivative at the zero vector, where the norm has a kink (its first derivative there is 0 by
+        rule).  Where the kink cancels, as in ``vector_norm(x)**2``, derivatives are right to any order.
 
     Examples
     --------
@@ -269,8 +281,8 @@ def norm(x: Any, /, ord: Any = None, axis: Any = None, *, keepdims: bool = False
     x
         An array or Tensor, real or complex.
     ord
-        ``None``: the 2-norm of all entries.  For vectors any number, see `vector_norm`.  For matrices ``"fro"``, 1 (largest
-        column sum), -1 (smallest), inf (largest row sum), -inf (smallest).
+        ``None``: the 2-norm of all entries.  For vectors any number, see `vector_norm`.  For matrices ``"fro"``, 1
+        (largest column sum), -1 (smallest), inf (largest row sum), -inf (smallest).
     axis
         An axis: norms of vectors.  Two axes: norms of matrices.  ``None``: `x` is one vector or matrix.
     keepdims

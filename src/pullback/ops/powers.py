@@ -5,8 +5,9 @@ The functions ``a^b log(a)^n`` are closed under differentiation::
     d/da a^b log(a)^n = b a^(b-1) log(a)^n + n a^(b-1) log(a)^(n-1)
     d/db a^b log(a)^n = a^b log(a)^(n+1)
 
-so with their limits at ``a = 0`` every derivative of a power is exact, or infinite where it is.  Rules for the points without a
-limit: ``x ** 0`` is the constant 1, so its derivative in the base is 0 also at 0; at (0, 0) the derivative in the exponent is 0.
+so with their limits at ``a = 0`` every derivative of a power is exact, or infinite where it is.  Two points need a
+rule: ``x ** 0`` is the constant 1, so its derivative in the base is 0 also at 0; and ``0 ** x`` jumps at 0, where its
+derivative is 0 by convention.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays
+from pullback.core.tensor import Tensor
 from pullback.ops.families import as_arrays, binary
+from pullback.ops.kinks import QUOTIENTS, kink, operand
 from pullback.ops.registry import Make, Sample, register
 
 
@@ -64,7 +67,7 @@ def _in_exponent(xp: Any, a: Any, b: Any) -> Any:
     """``d/db a^b``."""
     a, b = as_arrays(xp, a, b)
     origin = (a == 0) & (b == 0)
-    return xp.where(origin, 0.0, _power_log(1).apply(a, b))
+    return kink(xp.where(origin, 0.0, _power_log(1).apply(a, b)), origin, "0 ** x")
 
 
 Pow = binary(
@@ -73,6 +76,16 @@ Pow = binary(
     _in_exponent,
     doc="``a ** b``.  vjp: ā = ȳ (b a^(b-1))*, b̄ = ȳ (y log a)*; 0 instead of 0·∞ at a = 0, see the module's docstring",
 )
+
+
+def _of_power(node: Any, part: Any) -> Any:
+    found, exponent = part(0), operand(node, 1)
+    if found is None or isinstance(exponent, Tensor) or np.any(np.less(exponent, 1)):
+        return None
+    return found if np.all(np.equal(exponent, 1)) else found * operand(node, 0) ** (exponent - 1)
+
+
+QUOTIENTS[Pow] = _of_power  # a power of a cone is a multiple of it: see `pullback.ops.kinks`
 
 
 def _samples(make: Make) -> Any:

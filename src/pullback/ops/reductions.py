@@ -147,7 +147,7 @@ def _extremum(name: str, node_name: str) -> type[Primitive]:
         "__doc__": f"``{name} x``.  vjp: x̄ = ȳ / n at each of the n entries that are the {name}imum, 0 elsewhere",
         "__module__": __name__,
     }
-    return type(Primitive)(name.title(), (Reduction,), space)
+    return type(name.title(), (Reduction,), space)
 
 
 Max = _extremum("max", "AmaxBackward0")
@@ -298,7 +298,7 @@ class CumulativeProd(Primitive):
 
 
 def _backward_recurrence(xp: Any, s: Any, a: Any) -> Any:
-    """Solve sⱼ = sⱼ + aⱼ sⱼ₊₁ from the end: after step k each entry knows its next 2ᵏ ones (Hillis and Steele's scan)."""
+    """Solve sⱼ = sⱼ + aⱼ sⱼ₊₁ from the end by Hillis and Steele's scan: after k steps an entry knows its next 2ᵏ."""
     reach, n = 1, s.shape[-1]
     while reach < n:
         s = xp.concat([s[..., :-reach] + a * s[..., reach:], s[..., -reach:]], axis=-1)

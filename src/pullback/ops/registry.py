@@ -1,7 +1,7 @@
 """The table of operators: tests, docs and coverage are generated from it.
 
-An operator enters with ``register(operator, samples=..., ...)`` beside its rule.  Samples are written as small functions of
-``make``, which builds an array of a given shape inside the operator's domain.
+An operator enters with ``register(name, operator, samples, ...)`` beside its rule.  Samples are written as small
+functions of ``make``, which builds an array of a given shape inside the operator's domain.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Record:
     elementwise
         Whether the arguments are broadcast together and the result has one entry per entry of them.
     observe
-        What the derivative tests look at, where the results are unique only up to a sign or an order: a function of what
-        `call` returns.
+        What the derivative tests look at, where the results are unique only up to a sign or an order: a function of
+        what `call` returns.
     """
 
     name: str
@@ -75,8 +75,9 @@ class Record:
 class Make:
     """Builds sample arrays: short decimals, apart from each other and from 0, the same for the same seed.
 
-    ``make(2, 3)`` has the shape (2, 3) and entries between `low` and `high` (of complex arrays: their real and imaginary
-    parts).  Apart, because ties, and zeros of many operators, are special points, and finite differences need room.
+    ``make(2, 3)`` has the shape (2, 3) and entries between `low` and `high` (of complex arrays: their real and
+    imaginary parts).  Apart, because ties and zeros are special points of many operators, and finite differences need
+    room.
     """
 
     def __init__(self, seed: int = 0, dtype: Any = np.float64, low: float = -2.0, high: float = 2.0) -> None:

@@ -1,7 +1,7 @@
 """Choosing between values: `where`, `clip`, `maximum`, `minimum`.
 
-What is not chosen gets no cotangent, and that zero is *structural*: it stops an infinite or NaN derivative further back, as
-in ``where(x > 0, sqrt(x), x)`` at -1 (see `pullback.core.masked`).
+What is not chosen gets no cotangent, and that zero is *structural*: it stops an infinite or NaN derivative further
+back, as in ``where(x > 0, sqrt(x), x)`` at -1 (see `pullback.core.masked`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays
-from pullback.ops.families import Elementwise, chosen
+from pullback.ops.families import Elementwise, chosen, function_of
+from pullback.ops.kinks import QUOTIENTS, operand
 from pullback.ops.registry import Make, Sample, register
 from pullback.ops.samples import pairs
 
@@ -30,6 +31,7 @@ class Where(Elementwise):
         if arrays.dtype_of(condition) != np.bool_:
             condition = condition != 0
         ctx.save_for_backward(condition)
+        ctx.otherwise = b if isinstance(b, (int, float)) else None
         return ctx.xp.where(condition, a, b)
 
     @staticmethod
@@ -43,11 +45,20 @@ class Where(Elementwise):
         )
 
 
+def _of_choice(node: Any, part: Any) -> Any:
+    """Of ``where(mask, multiple, 0)``, which the rules of selecting operators leave in the graph."""
+    found = part(1)
+    return None if found is None or node.otherwise != 0 else Where.apply(operand(node, 0), found, 0.0)
+
+
+QUOTIENTS[Where] = _of_choice  # see `pullback.ops.kinks`
+
+
 class Clip(Elementwise):
     """``x`` moved into the interval from `low` to `high`.
 
-    vjp: the cotangent goes to `low` where x is below it, to `high` where x is above it (and everywhere where low > high), and
-    to x elsewhere; x on the border counts as inside.
+    vjp: the cotangent goes to `low` where x is below it, to `high` where x is above it (and wherever low > high), else
+    to x; x on the border counts as inside.
     """
 
     node_name = "ClampBackward0"
@@ -101,17 +112,27 @@ def _extremum(name: str, loses: Callable[[Any, Any], Any]) -> type[Elementwise]:
         "__doc__": f"The {name} of a and b, elementwise.  vjp: ȳ to the winner, ȳ / 2 to each at a tie",
         "__module__": __name__,
     }
-    return type(Elementwise)(name.title(), (Elementwise,), space)
+    return type(name.title(), (Elementwise,), space)
 
 
 Maximum = _extremum("maximum", operator.lt)
 Minimum = _extremum("minimum", operator.gt)
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:  # noqa: A002 - the standard's names
-    """`x` moved into the interval from `min` to `max`, each a Tensor, an array, a number or ``None``.
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
+    """`x` moved into the interval from `min` to `max`.
 
-    The cotangent of an entry goes to `x` where it lies inside or on the border, otherwise to the bound that replaced it.
+    Parameters
+    ----------
+    x
+        A Tensor or array of real numbers.
+    min, max
+        Tensors, arrays, numbers, or ``None`` for no bound; broadcast with `x`.
+
+    Returns
+    -------
+    A Tensor of the broadcast shape.  The cotangent of an entry goes to `x` where it lies inside or on the border, else
+    to the bound that replaced it; where ``min > max`` the value is `max`.
 
     Examples
     --------
@@ -121,6 +142,31 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:  # noqa: A002 - th
     (tensor([0., 1., 1., 0.]),)
     """
     return Clip.apply(x, min, max)
+
+
+def where(condition: Any, x1: Any, x2: Any, /) -> Any:
+    """`x1` where the condition holds, `x2` elsewhere.
+
+    Parameters
+    ----------
+    condition
+        Booleans: a Tensor or an array.  Never differentiable.
+    x1, x2
+        Tensors, arrays or numbers; all three are broadcast together.
+
+    Returns
+    -------
+    A Tensor of the broadcast shape.  The derivative of the branch not taken is left out, even where it is infinite.
+
+    Examples
+    --------
+    >>> import pullback as pb
+    >>> x = pb.tensor([0.0, 4.0], requires_grad=True)
+    >>> y = pb.where(x > 0, pb.sqrt(x), 0.0)
+    >>> pb.autograd.grad(y, x, pb.tensor([1.0, 1.0]))
+    (tensor([0.  , 0.25]),)
+    """
+    return Where.apply(condition, x1, x2)
 
 
 def _choices(make: Make) -> Any:
@@ -147,7 +193,23 @@ def _clip(x: Any, low: Any = None, high: Any = None) -> Any:
     return np.clip(x, low, high)
 
 
-where = register("where", Where, _choices, reference=np.where, elementwise=True)
+where = register("where", Where, _choices, call=where, reference=np.where, elementwise=True)
 clip = register("clip", Clip, _intervals, call=clip, reference=_clip, elementwise=True, complex=False)
-maximum = register("maximum", Maximum, pairs(), reference=np.maximum, elementwise=True, complex=False)
-minimum = register("minimum", Minimum, pairs(), reference=np.minimum, elementwise=True, complex=False)
+maximum = register(
+    "maximum",
+    Maximum,
+    pairs(),
+    call=function_of(Maximum, "maximum", "a", "b"),
+    reference=np.maximum,
+    elementwise=True,
+    complex=False,
+)
+minimum = register(
+    "minimum",
+    Minimum,
+    pairs(),
+    call=function_of(Minimum, "minimum", "a", "b"),
+    reference=np.minimum,
+    elementwise=True,
+    complex=False,
+)

@@ -83,8 +83,8 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
     descending
         Largest first.
     stable
-        Equal entries keep their order.  Their cotangents go to the places the entries came from; at ties the function has a
-        kink, and this is one of its one-sided derivatives.
+        Equal entries keep their order.  Their cotangents go to the places the entries came from; at ties the function
+        has a kink, and this is one of its one-sided derivatives.
 
     Examples
     --------

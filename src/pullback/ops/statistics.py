@@ -55,7 +55,7 @@ class Var(Reduction):
 
 
 class Std(Reduction):
-    """``√var(x)``.  vjp: x̄ = ȳ (x - mean(x)) / ((n - correction) y); 0 where all entries are equal, the tip of a cone"""
+    """``√var(x)``.  vjp: x̄ = ȳ (x - mean(x)) / ((n - correction) y); 0 where all entries are equal, a kink"""
 
     node_name = "StdBackward0"
 
@@ -81,7 +81,7 @@ def _deviation(ctx: Any, x: Any) -> Any:
 
 
 def _centered(ctx: Any, x: Any) -> Any:
-    """The deviation from the mean, exactly 0 where all entries are equal: a mean of equal numbers is not always that number."""
+    """The deviation from the mean, exactly 0 for equal entries (the rounded mean of equal numbers may be another)."""
     gone = reduced_axes(len(x.shape), ctx.form[1])
     if 0 in x.shape:
         return x
@@ -135,8 +135,8 @@ def var(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool 
 def std(x: Any, /, axis: Any = None, *, correction: float = 0.0, keepdims: bool = False) -> Any:
     """The standard deviation of the entries of `x` over `axis`; see `var` for the parameters.
 
-    Where all entries are equal it has a kink.  Its derivative there is 0 by rule (a subgradient), and its second derivative is
-    refused, except where the kink cancels, as in ``std(x)**2``.
+    Where all entries are equal it has a kink.  Its derivative there is 0 by rule (a subgradient), and its second
+    derivative is refused, except where the kink cancels, as in ``std(x)**2``.
 
     Examples
     --------

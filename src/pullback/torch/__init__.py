@@ -6,7 +6,7 @@
     from pullback.torch.autograd import Function, gradcheck
 
 `torch.Tensor` is a subclass of `pullback.Tensor` with torch's methods, promotion and printing; node, engine and
-operators are the same.  dtypes are NumPy's, the default is float32.  A name that is not offered says what to use instead.
+operators are the same.  dtypes are NumPy's, the default is float32.  A name that is missing says what to use instead.
 """
 
 # ruff: noqa: F401 - __all__ is what stands here at the end
@@ -22,8 +22,10 @@ from pullback.torch import (
     _functions_reductions,
     _functions_shapes,
     _methods_kinds,
+    amp,
     autograd,
     creation,
+    cuda,
     func,
     linalg,
     nn,
@@ -38,7 +40,7 @@ from pullback.torch._dtypes import finfo, get_default_dtype, iinfo, set_default_
 from pullback.torch._export import FUNCTIONS as _FUNCTIONS
 from pullback.torch._grad_modes import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from pullback.torch._methods_kinds import device
-from pullback.torch._missing import refuse_function as _refuse_function
+from pullback.torch._missing import refuse as _refuse
 from pullback.torch._promotion import can_cast, promote_types, result_type
 from pullback.torch._size import Size
 from pullback.torch._tensor import Tensor
@@ -54,5 +56,9 @@ preserve_format = "torch.preserve_format"
 contiguous_format = "torch.contiguous_format"
 __version__ = "2.13.0+pullback"
 
-__getattr__ = _refuse_function
+
+def __getattr__(name):
+    _refuse("", name)
+
+
 __all__ = _builtins.sorted(name for name in globals() if not name.startswith("_"))

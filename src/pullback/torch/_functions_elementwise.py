@@ -55,6 +55,7 @@ _BINARY = {
     "hypot": "hypot",
     "logaddexp": "logaddexp",
     "copysign": "copysign",
+    "xlogy": "xlogy",
     "floor_divide": "floor_divide",
     "remainder": "remainder",
     "eq": "equal",
@@ -107,10 +108,14 @@ def _binary(name: str) -> Callable[..., Any]:
 
 
 for _name, _floating in _UNARY.items():
-    with_in_place(_name, *_ALIASES.get(_name, ()), plain=True)(_unary(_name, _floating))
+    if hasattr(xp, _UNARY_NAMES.get(_name, _name)):  # what has no operator (yet) is missing here too, and says so
+        with_in_place(_name, *_ALIASES.get(_name, ()), plain=True)(_unary(_name, _floating))
+        FUNCTIONS[f"{_name}_"] = METHODS[f"{_name}_"]
 for _name in _PREDICATES:
     both(_name, plain=True)(_unary(_name, False))
 for _name in _BINARY:
+    if not hasattr(xp, _BINARY[_name]):
+        continue
     (both if _name in _WITHOUT_IN_PLACE else with_in_place)(_name, *_BINARY_ALIASES.get(_name, ()), plain=True)(
         _binary(_name)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NoReturn
 
 from pullback.core.errors import lesson
 
@@ -15,20 +15,18 @@ _INSTEAD = {
     "compile": "plain Python: nothing is compiled here.",
     "load": "numpy.load.",
     "save": "numpy.save, or pickle: Tensors can be pickled.",
-    "cuda": "arrays of a library that has a GPU, wrapped by pullback.asarray.",
-    "amp": "leave it out: dtypes are what you make them.",
     "get_deterministic_debug_mode": "nothing: operators are deterministic.",
     "as_strided": "indexing with slices, or x.unfold-like indexing with integer arrays.",
 }
 
 
-def refuse_function(name: str) -> Any:
-    """The ``__getattr__`` of the namespace."""
+def refuse(place: str, name: str) -> NoReturn:
+    """Raise the error for a name that `place` (a module or class of the namespace) does not have."""
     if name.startswith("__"):
         raise AttributeError(name)
     raise lesson(
         AttributeError,
-        f"module 'pullback.torch' has no attribute {name!r}",
+        f"pullback.torch{place and '.'}{place} has no attribute {name!r}",
         why="only what custom Functions use most is offered under torch's names.",
         instead=_INSTEAD.get(
             name, f"pullback.{name} if it exists under that name; otherwise Tensor operators, or a Function."

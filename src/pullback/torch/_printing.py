@@ -19,8 +19,9 @@ class _Format:
         self.floating = values.dtype.kind == "f"
         self.integral = self.scientific = False
         if self.floating:
-            self._choose(values[np.isfinite(values) & (values != 0)])
-        self.width = max((len(self.text(v)) for v in values), default=0)
+            values = values[np.isfinite(values) & (values != 0)]
+            self._choose(values)
+        self.width = max((len(self.text(v)) for v in values), default=1)
 
     def _choose(self, values: Any) -> None:
         size = np.abs(values.astype(np.float64))
@@ -69,7 +70,8 @@ def _body(array: Any, write: Any, indent: int, short: bool) -> str:
     if array.ndim == 0:
         return write(array[()])
     cut = short and array.shape[0] > 2 * EDGE_ITEMS
-    rows = [*array[:EDGE_ITEMS], "...", *array[-EDGE_ITEMS:]] if cut else list(array)
+    dots = " ..." if array.ndim == 1 else "..."
+    rows = [*array[:EDGE_ITEMS], dots, *array[-EDGE_ITEMS:]] if cut else list(array)
     if array.ndim == 1:
         per_line = max(1, (LINE_WIDTH - indent) // max(1, write.width + 2))
         words = [row if isinstance(row, str) else write(row) for row in rows]
@@ -108,4 +110,14 @@ def tensor_text(tensor: Any) -> str:
         suffixes.append(f"grad_fn=<{node.name()}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
-    return "tensor(" + ", ".join([body, *suffixes]) + ")"
+    return _with_suffixes(f"tensor({body}", suffixes) + ")"
+
+
+def _with_suffixes(text: str, suffixes: list[str]) -> str:
+    """The suffixes behind the last line, or on lines of their own where they do not fit."""
+    width = len(text) - text.rfind("\n") + 1
+    for suffix in suffixes:
+        fits = width + len(suffix) + 2 <= LINE_WIDTH
+        text += f", {suffix}" if fits else ",\n" + " " * len("tensor(") + suffix
+        width = width + len(suffix) + 2 if fits else len("tensor(") + len(suffix)
+    return text

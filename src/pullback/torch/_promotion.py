@@ -16,6 +16,7 @@ from pullback.core.tensor import Tensor as Base
 from pullback.torch._dtypes import get_default_dtype, of_number
 from pullback.torch._export import xp
 
+_F4, _F8 = np.dtype(np.float32), np.dtype(np.float64)
 _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "V": 2, "c": 3}
 
 
@@ -73,8 +74,17 @@ def as_dtype_of(operand: Any, dtype: Any) -> Any:
     return xp.astype(operand, dtype) if isinstance(operand, Base) else np.asarray(operand, dtype=dtype)
 
 
+def is_plain(dtype: Any, other: Any) -> bool:
+    """True when NumPy's promotion is torch's: one floating-point dtype, or a number beside it."""
+    if dtype is not _F8 and dtype is not _F4:
+        return False
+    return other._array.dtype is dtype if isinstance(other, Base) else other.__class__ in (float, int)
+
+
 def together(a: Any, b: Any) -> tuple[Any, Any]:
     """Two operands, cast so that the operator gives torch's dtype."""
+    if isinstance(a, Base) and is_plain(a._array.dtype, b):
+        return a, b
     dtype = result_type(a, b)
     return as_dtype_of(a, dtype), as_dtype_of(b, dtype)
 
@@ -89,7 +99,9 @@ def for_division(a: Any, b: Any) -> tuple[Any, Any]:
 
 def as_float(x: Any) -> Any:
     """An integer or boolean Tensor in the default dtype, anything else as it is: for functions such as ``exp``."""
-    return xp.astype(x, get_default_dtype()) if category(x.dtype) < 2 else x
+    if x._array.dtype is _F8 or category(x.dtype) >= 2:
+        return x
+    return xp.astype(x, get_default_dtype())
 
 
 def can_cast(from_: Any, to: Any) -> bool:

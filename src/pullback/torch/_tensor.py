@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 
 from pullback.core.tensor import Tensor as Base
-from pullback.core.tensor import wrap
+from pullback.ops.families import is_operand
 from pullback.ops.inplace import write_result
 from pullback.ops.registry import REGISTRY
 from pullback.torch import _methods_kinds
 from pullback.torch._dtypes import get_default_dtype
 from pullback.torch._export import METHODS, cast_for_write
+from pullback.torch._missing import refuse
 from pullback.torch._printing import tensor_text
-from pullback.torch._promotion import for_division, together
+from pullback.torch._promotion import for_division, is_plain, together
 from pullback.torch._size import Size
-
-_F4, _F8 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 class Tensor(Base):
@@ -73,17 +72,17 @@ class Tensor(Base):
     @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
-        return int(self.dtype.itemsize) * self.numel()  # type: ignore[attr-defined]
+        return int(self.dtype.itemsize) * self.numel()
 
     @property
     def H(self) -> Any:
         """The conjugate transpose of a matrix."""
-        return self.adjoint()  # type: ignore[attr-defined]
+        return self.adjoint()
 
     @property
     def mH(self) -> Any:
         """The conjugate transpose of the last two axes."""
-        return self.adjoint()  # type: ignore[attr-defined]
+        return self.adjoint()
 
     @property
     def real(self) -> Any:
@@ -92,6 +91,9 @@ class Tensor(Base):
     @property
     def imag(self) -> Any:
         return METHODS["imag"](self)
+
+    def __getattr__(self, name: str) -> Any:
+        refuse("Tensor", name)
 
     def __repr__(self) -> str:
         return tensor_text(self)
@@ -112,43 +114,27 @@ def _from_legacy(args: tuple[Any, ...]) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------- operators
-def _is_plain(dtype: Any, other: Any) -> bool:
-    """True when NumPy's promotion is torch's: one floating-point dtype, or a number beside it."""
-    if dtype is not _F8 and dtype is not _F4:
-        return False
-    return other._array.dtype is dtype if isinstance(other, Base) else other.__class__ in (float, int)
-
-
 def _bind_binary(name: str, apply: Any, align: Any) -> None:
     def forward(self: Any, other: Any) -> Any:
-        if _is_plain(self._array.dtype, other):
+        if is_plain(self._array.dtype, other):
             return apply(self, other)
-        return apply(*align(self, other)) if _is_operand(other) else NotImplemented
+        return apply(*align(self, other)) if is_operand(other) else NotImplemented
 
     def reflected(self: Any, other: Any) -> Any:
-        if _is_plain(self._array.dtype, other):
+        if is_plain(self._array.dtype, other):
             return apply(other, self)
-        return apply(*align(other, self)) if _is_operand(other) else NotImplemented
+        return apply(*align(other, self)) if is_operand(other) else NotImplemented
 
     def fitting(self: Any, other: Any) -> Any:
         return cast_for_write(self, forward(self, other))
 
     def in_place(self: Any, other: Any) -> Any:
-        return write_result(self, fitting, other) if _is_operand(other) else NotImplemented
+        return write_result(self, fitting, other) if is_operand(other) else NotImplemented
 
     setattr(Tensor, f"__{name}__", forward)
     if name not in ("lt", "le", "gt", "ge", "eq", "ne"):
         setattr(Tensor, f"__r{name}__", reflected)
         setattr(Tensor, f"__i{name}__", in_place)
-
-
-def _is_operand(value: Any) -> bool:
-    return isinstance(value, (Base, int, float, complex)) or (hasattr(value, "dtype") and hasattr(value, "shape"))
-
-
-def as_torch(value: Any) -> Any:
-    """A Tensor of this library's own shape as one of torch's; the same memory and place in the graph."""
-    return wrap(Tensor, value._array, value._buffer, value._edge) if isinstance(value, Base) else value
 
 
 def bind() -> None:

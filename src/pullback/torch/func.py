@@ -15,6 +15,7 @@ from pullback.core.modes import enable_grad as _enable_grad
 from pullback.core.tensor import Tensor as _Base
 from pullback.core.tensor import wrap as _wrap
 from pullback.torch._export import xp as _xp
+from pullback.torch._missing import refuse as _refuse
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
 
@@ -177,3 +178,7 @@ def vmap(
         return _xp.stack(results, axis=out_dims)
 
     return transformed
+
+
+def __getattr__(name: str) -> Any:
+    _refuse("func", name)

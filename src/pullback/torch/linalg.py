@@ -8,6 +8,7 @@ from pullback.core.errors import lesson
 from pullback.torch._dtypes import as_dtype
 from pullback.torch._export import numpy_names
 from pullback.torch._export import xp as _xp
+from pullback.torch._missing import refuse as _refuse
 from pullback.torch._promotion import together
 
 __all__ = []
@@ -172,3 +173,7 @@ def multi_dot(tensors: Any) -> Any:
     for factor in tensors[1:]:
         product = _xp.matmul(*together(product, factor))
     return product
+
+
+def __getattr__(name: str) -> Any:
+    _refuse("linalg", name)

@@ -7,17 +7,32 @@ from typing import Any
 from pullback.torch import _functions_elementwise, _functions_reductions  # noqa: F401 - they fill the table
 from pullback.torch._export import FUNCTIONS as _FUNCTIONS
 from pullback.torch._export import xp as _xp
+from pullback.torch._missing import refuse as _refuse
 from pullback.torch._promotion import as_float as _as_float
-from pullback.torch._promotion import together as _together
 
-__all__ = ["digamma", "entr", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammaln", "log1p", "log_softmax"]
-__all__ += ["logit", "logsumexp", "polygamma", "psi", "softmax", "xlog1py", "xlogy"]
+__all__ = ["entr", "exp2", "expit", "expm1", "log1p", "log_softmax", "logit", "logsumexp", "softmax"]
+#: Names that are here exactly when the operator is there: this module's name -> that of `pullback.torch`.
+_ELSEWHERE = {
+    "digamma": "digamma",
+    "psi": "digamma",
+    "gammaln": "lgamma",
+    "erf": "erf",
+    "erfc": "erfc",
+    "erfinv": "erfinv",
+    "xlogy": "xlogy",
+}
 
-digamma = psi = _FUNCTIONS["digamma"]
-erf, erfc, erfinv = _FUNCTIONS["erf"], _FUNCTIONS["erfc"], _FUNCTIONS["erfinv"]
-exp2, expm1, log1p = _FUNCTIONS["exp2"], _FUNCTIONS["expm1"], _FUNCTIONS["log1p"]
-expit, gammaln = _FUNCTIONS["sigmoid"], _FUNCTIONS["lgamma"]
-softmax, log_softmax, logsumexp = _FUNCTIONS["softmax"], _FUNCTIONS["log_softmax"], _FUNCTIONS["logsumexp"]
+
+def _named_here(name: str) -> Any:
+    found = _FUNCTIONS.get(_ELSEWHERE.get(name, ""))
+    if found is None:
+        _refuse("special", name)
+    return found
+
+
+exp2, expm1, expit, log1p = (_FUNCTIONS[name] for name in ("exp2", "expm1", "sigmoid", "log1p"))
+softmax, log_softmax, logsumexp = (_FUNCTIONS[name] for name in ("softmax", "log_softmax", "logsumexp"))
+__getattr__ = _named_here
 
 
 def logit(input: Any, eps: Any = None) -> Any:
@@ -26,21 +41,6 @@ def logit(input: Any, eps: Any = None) -> Any:
     return _xp.log(x) - _xp.log1p(-x)
 
 
-def xlogy(input: Any, other: Any) -> Any:
-    """``input * log(other)``, zero where `input` is zero."""
-    return _xp.xlogy(*_together(input, other))
-
-
-def xlog1py(input: Any, other: Any) -> Any:
-    """``input * log1p(other)``, zero where `input` is zero."""
-    return _xp.xlog1py(*_together(input, other))
-
-
 def entr(input: Any) -> Any:
     """``-input * log(input)``."""
-    return -xlogy(input, input)
-
-
-def polygamma(n: int, input: Any) -> Any:
-    """The `n`-th derivative of `digamma`."""
-    return _xp.polygamma(n, _as_float(input))
+    return -_named_here("xlogy")(input, input)

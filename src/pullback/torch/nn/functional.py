@@ -11,6 +11,7 @@ from pullback.core.tensor import wrap as _wrap
 from pullback.torch import _functions_elementwise, _functions_reductions  # noqa: F401 - they fill the table
 from pullback.torch._export import FUNCTIONS as _FUNCTIONS
 from pullback.torch._export import xp as _xp
+from pullback.torch._missing import refuse as _refuse
 
 __all__ = ["binary_cross_entropy_with_logits", "cross_entropy", "elu", "gelu", "l1_loss", "leaky_relu", "linear"]
 __all__ += [
@@ -156,3 +157,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     outer = _wrap(type(input), _np.full(shape, 0 if value is None else value, dtype=input.dtype))
     outer[tuple([slice(a, a + n) for n, (a, _) in zip(inner.shape, before, strict=True)])] = inner
     return outer
+
+
+def __getattr__(name: str) -> Any:
+    _refuse("nn.functional", name)

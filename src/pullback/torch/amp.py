@@ -1,0 +1,38 @@
+"""``torch.amp``: there is no autocast here, so the decorators of custom Functions leave them as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pullback.torch._missing import refuse as _refuse
+
+__all__ = ["custom_bwd", "custom_fwd"]
+
+
+def custom_fwd(fwd: Any = None, *, device_type: Any = None, cast_inputs: Any = None) -> Any:
+    """Decorate a ``forward``, which stays as it is: without autocast there is nothing to cast.
+
+    Examples
+    --------
+    >>> import pullback.torch as torch
+    >>> class Twice(torch.autograd.Function):
+    ...     @staticmethod
+    ...     @torch.amp.custom_fwd(device_type="cpu")
+    ...     def forward(ctx, x):
+    ...         return 2 * x
+    ...
+    ...     @staticmethod
+    ...     @torch.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, g):
+    ...         return 2 * g
+    """
+    return (lambda function: function) if fwd is None else fwd
+
+
+def custom_bwd(bwd: Any = None, *, device_type: Any = None) -> Any:
+    """Decorate a ``backward``, which stays as it is, see `custom_fwd`."""
+    return (lambda function: function) if bwd is None else bwd
+
+
+def __getattr__(name: str) -> Any:
+    _refuse("amp", name)

@@ -1,0 +1,794 @@
+"""Never silently wrong: where the graph was cut, a derivative of higher order is refused, on every route and at every order."""
+
+import copy
+import warnings
+
+import numpy as np
+import pytest
+from core.helpers import Exp, Item, Square, Total, derivatives, leaf, ones_like, teaches, values
+
+import pullback as pb
+from pullback.autograd import grad
+from pullback.core.errors import DerivativeRefused, GraphError
+from pullback.core.refusal import constant, refused
+
+X = 0.4
+E = np.exp(X)
+
+
+def routes(g, x):
+    """Every way to ask for the derivative of `g`."""
+    return {
+        "grad": lambda: grad(g, x, retain_graph=True),
+        "grad allow_unused": lambda: grad(g, x, retain_graph=True, allow_unused=True),
+        "grad materialize": lambda: grad(g, x, retain_graph=True, materialize_grads=True),
+        "backward": lambda: g.backward(retain_graph=True),
+        "backward inputs": lambda: g.backward(inputs=[x], retain_graph=True),
+        "create_graph": lambda: grad(g, x, create_graph=True),
+        "through a square": lambda: grad(g * g, x, retain_graph=True),
+        "through a Function": lambda: grad(Exp.apply(g), x, retain_graph=True),
+        "through a sum": lambda: grad(g + x * 3, x, retain_graph=True),
+    }
+
+
+def assert_refused(f, x, *words, notes=(), orders=(1, 2, 3)):
+    """First derivatives are given, anything that a cut makes wrong is refused: at second order, and from there on."""
+    for order in orders:
+        y = pb.sin(x) if order > 1 else x * 1
+        for _ in range(order - 1):
+            (y,) = grad(y, x, create_graph=True)
+        (g,) = grad(f(y), x, create_graph=True)
+        assert np.isfinite(g.item())
+        for name, ask in routes(g, x).items():
+            x.grad = None
+            with teaches(DerivativeRefused, *words, notes=notes):
+                ask()
+            assert x.grad is None, name
+
+
+def operator(backward, save=lambda ctx, x, y: ctx.save_for_backward(x, y)):
+    """exp(x), with the backward `backward(ctx, g)`; it saves input and output."""
+
+    class Cutting(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = pb.exp(x)
+            save(ctx, x, y)
+            return y
+
+    Cutting.backward = staticmethod(backward)
+    return Cutting
+
+
+# ------------------------------------------------------------------------------------------------ cuts inside backward
+def quiet(f, *args):
+    with pb.no_grad():
+        return f(*args)
+
+
+def switched(x):
+    pb.set_grad_enabled(False)
+    y = pb.exp(x)
+    pb.set_grad_enabled(True)
+    return y
+
+
+def inferred(x):
+    with pb.inference_mode():
+        return pb.exp(x)
+
+
+def by_grad(x):
+    with pb.enable_grad():
+        return grad(pb.exp(x), x)[0]
+
+
+def by_backward(x):
+    with pb.enable_grad():
+        a = x * 1
+        a.retain_grad()
+        pb.exp(a).backward(inputs=[a])
+        return a.grad
+
+
+def by_once(x):
+    return pb.once_differentiable(lambda ctx: pb.exp(x))(None)
+
+
+BACKWARD_CUTS = {
+    "numpy": (lambda x: pb.tensor(np.exp(x.numpy())), "numpy"),
+    "asarray": (lambda x: pb.tensor(np.exp(np.asarray(x))), "asarray"),
+    "detach": (lambda x: pb.exp(x.detach()), "detach"),
+    "detach_": (lambda x: pb.exp((x * 1).detach_()), "detach_"),
+    "data": (lambda x: pb.exp(x.data), "data"),
+    "item": (lambda x: float(np.exp(x.item())), "item"),
+    "float": (lambda x: float(np.exp(float(x))), "item"),
+    "complex": (lambda x: abs(np.exp(complex(x))), "item"),
+    "tolist": (lambda x: float(np.exp(x.tolist())), "tolist"),
+    "no_grad": (lambda x: quiet(pb.exp, x), "no_grad"),
+    "no_grad, multiply": (lambda x: quiet(lambda: x * E / X), "no_grad"),
+    "no_grad, Function": (lambda x: quiet(Exp.apply, x), "no_grad"),
+    "no_grad, Primitive": (lambda x: quiet(Total.apply, pb.exp(x)), "no_grad"),
+    "set_grad_enabled": (switched, "no_grad"),
+    "inference_mode": (inferred, "no_grad"),
+    "grad": (by_grad, "grad"),
+    "backward": (by_backward, "backward"),
+    "tensor": (lambda x: pb.tensor(pb.exp(x)), "tensor"),
+    "deepcopy": (lambda x: pb.exp(copy.deepcopy(x)), "copy"),
+    "copy": (lambda x: copy.copy(pb.exp(x)), "copy"),
+    "once": (by_once, "once_differentiable"),
+}
+
+
+@pytest.mark.parametrize("how", BACKWARD_CUTS)
+def test_a_cut_of_a_saved_value_in_backward_is_refused(how):
+    cut, word = BACKWARD_CUTS[how]
+    if how == "deepcopy":
+        x = leaf(X)
+        y = operator(lambda ctx, g: g * cut(ctx.saved_tensors[0])).apply(x)
+        (g,) = grad(y, x, create_graph=True)
+        with pytest.raises(DerivativeRefused):
+            grad(g, x)
+        return
+    F = operator(lambda ctx, g: g * cut(ctx.saved_tensors[0]))
+    assert_refused(F.apply, leaf(X), "Cutting", notes=["wrong", "Function of its own"])
+    x = leaf(X)
+    (g,) = grad(F.apply(x), x, create_graph=True)
+    with pytest.raises(DerivativeRefused) as caught:
+        g.backward()
+    assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("how", sorted(set(BACKWARD_CUTS) - {"deepcopy", "copy", "backward"}))
+def test_a_cut_of_the_saved_output_is_refused(how):
+    cut, _ = BACKWARD_CUTS[how]
+    F = operator(lambda ctx, g: g * (ctx.saved_tensors[1] + 0 * cut(ctx.saved_tensors[1])))
+    assert_refused(F.apply, leaf(X), "Cutting", orders=(1, 2))
+
+
+@pytest.mark.parametrize("how", ["numpy", "asarray", "detach", "item", "no_grad", "tensor"])
+def test_a_cut_of_the_cotangent_is_refused(how):
+    """exp(x)·w: the derivative with respect to x hangs on w through the cotangent."""
+    cuts = {
+        "numpy": lambda g: pb.tensor(g.numpy()),
+        "asarray": lambda g: pb.tensor(np.asarray(g)),
+        "detach": lambda g: g.detach(),
+        "item": lambda g: g.item(),
+        "no_grad": lambda g: quiet(lambda: g * 1),
+        "tensor": lambda g: pb.tensor(g),
+    }
+    F = operator(lambda ctx, g: cuts[how](g) * ctx.saved_tensors[1])
+    x, w = leaf(X), leaf(2.0)
+    (g,) = grad(F.apply(x) * w, x, create_graph=True)
+    for target in (x, w):
+        for ask in routes(g, target).values():
+            with pytest.raises(DerivativeRefused):
+                ask()
+
+
+def test_a_cut_of_the_cotangent_is_refused_where_only_the_seed_is_differentiable():
+    seed = leaf(3.0)
+    x = leaf(X)
+    (g,) = grad(operator(lambda ctx, g: g.detach() * 2).apply(x), x, seed, create_graph=True)
+    with pytest.raises(DerivativeRefused):
+        grad(g, seed)
+
+
+def test_all_gradients_of_the_cut_call_are_refused():
+    class Two(pb.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_backward(a, b)
+            return a * b
+
+        @staticmethod
+        def backward(ctx, g):
+            a, b = ctx.saved_tensors
+            return g * b, pb.tensor(g.numpy() * a.numpy())
+
+    a, b = leaf(2.0), leaf(3.0)
+    for first in (a, b):
+        (g,) = grad(Two.apply(a, b), first, create_graph=True)
+        for second in (a, b):
+            with pytest.raises(DerivativeRefused):
+                grad(g, second, retain_graph=True)
+
+
+def test_a_cut_is_harmless_at_first_order():
+    x = leaf(X)
+    for cut, _ in BACKWARD_CUTS.values():
+        x.grad = None
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            operator(lambda ctx, g, cut=cut: g * cut(ctx.saved_tensors[0])).apply(x).backward()
+        np.testing.assert_allclose(x.grad.item(), E)
+
+
+def test_looking_at_constants_is_no_cut():
+    constant_in = pb.tensor(2.0)
+
+    class Scaled(pb.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.save_for_backward(x, factor)
+            return x * x * factor
+
+        @staticmethod
+        def backward(ctx, g):
+            x, factor = ctx.saved_tensors
+            assert factor.numpy() == 2
+            assert factor.detach().item() == 2.0
+            with pb.no_grad():
+                scale = factor * 2
+            return g * x * float(scale), None
+
+    np.testing.assert_allclose(values(derivatives(lambda x: Scaled.apply(x, constant_in), leaf(3.0))), [12.0, 4.0, 0.0])
+
+
+def test_asking_for_truth_or_shape_is_no_cut():
+    class Relu(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x if x else x * 0
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            assert x.shape == ()
+            assert x.dtype == np.float64
+            assert repr(x)
+            return g * 2 * x if x else g * 0
+
+    np.testing.assert_allclose(values(derivatives(Relu.apply, leaf(3.0))), [6.0, 2.0, 0.0])
+
+
+def test_the_cut_of_one_call_does_not_touch_another():
+    x = leaf(X)
+    cut = operator(lambda ctx, g: g * ctx.saved_tensors[1].detach())
+    (g,) = grad(cut.apply(x) + Square.apply(x), x, create_graph=True)
+    with pytest.raises(DerivativeRefused):
+        grad(g, x)
+    (g,) = grad(Square.apply(x), x, create_graph=True)
+    assert grad(g, x)[0].item() == 2.0
+
+
+def test_the_remedy_works_a_backward_in_numpy_as_a_function_of_its_own():
+    class Slope(pb.Function):
+        @staticmethod
+        def forward(ctx, x, g):
+            ctx.save_for_backward(x, g)
+            return pb.tensor(np.exp(x.numpy()) * g.numpy())
+
+        @staticmethod
+        def backward(ctx, h):
+            x, g = ctx.saved_tensors
+            return Slope.apply(x, g * h), Slope.apply(x, h)
+
+    class Exponential(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return pb.tensor(np.exp(x.numpy()))
+
+        @staticmethod
+        def backward(ctx, g):
+            return Slope.apply(*ctx.saved_tensors, g)
+
+    np.testing.assert_allclose(values(derivatives(Exponential.apply, leaf(X), 4)), [E] * 4)
+    x, w = leaf(X), leaf(2.0)
+    (g,) = grad(Exponential.apply(x) * w, x, create_graph=True)
+    np.testing.assert_allclose(values(grad(g, [x, w])), [2 * E, E])
+
+
+def test_a_cut_in_a_nested_function_without_a_rule_of_its_own_is_not_forgiven():
+    """The inner Function's own backward is what is asked; here it cuts as well."""
+    inner = operator(lambda ctx, g: g * ctx.saved_tensors[1].detach())
+    F = operator(lambda ctx, g: g * inner.apply(ctx.saved_tensors[0]))
+    x = leaf(X)
+    (g,) = grad(F.apply(x), x, create_graph=True)
+    (h,) = grad(g, x, create_graph=True)
+    np.testing.assert_allclose(h.item(), E)
+    with pytest.raises(DerivativeRefused):
+        grad(h, x)
+
+
+def test_a_hook_may_look_at_its_gradient():
+    seen = []
+    x = leaf(X)
+    y = pb.exp(x)
+    y.register_hook(lambda g: seen.append(g.detach().item()))
+    (g,) = grad(y, x, create_graph=True)
+    np.testing.assert_allclose(grad(g, x)[0].item(), E)
+    assert seen
+
+
+# ------------------------------------------------------------------------------------------------ cuts inside forward
+def forward_cut(keep):
+    """exp(x) in NumPy; what backward multiplies by is kept by `keep(ctx, x, value)` and read back by ``ctx.read()``."""
+
+    class Kept(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            value = np.exp(leave(x))
+            keep(ctx, value)
+            return pb.tensor(value)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * read(ctx)
+
+    leave, read = keep.leave, keep.read
+    return Kept
+
+
+def keeping(keep, read, leave=lambda x: x.numpy()):
+    def kept(ctx, value):
+        keep(ctx, value)
+
+    kept.read, kept.leave = read, leave
+    return kept
+
+
+def put(ctx, value):
+    ctx.kept = value
+
+
+def quietly_numpy(x):
+    with pb.no_grad():
+        return x.numpy()
+
+
+def loudly_numpy(x):
+    with pb.enable_grad():
+        return x.detach().numpy()
+
+
+BARE = {
+    "array": keeping(put, lambda ctx: ctx.kept),
+    "scalar": keeping(lambda ctx, v: put(ctx, np.float64(v)), lambda ctx: ctx.kept),
+    "float": keeping(lambda ctx, v: put(ctx, float(v)), lambda ctx: ctx.kept, lambda x: x.item()),
+    "complex": keeping(lambda ctx, v: put(ctx, complex(v)), lambda ctx: ctx.kept.real, lambda x: x.item()),
+    "list": keeping(lambda ctx, v: put(ctx, [1, float(v)]), lambda ctx: ctx.kept[1], lambda x: x.tolist()),
+    "tuple": keeping(lambda ctx, v: put(ctx, (v,)), lambda ctx: ctx.kept[0], lambda x: np.asarray(x)),
+    "dict": keeping(lambda ctx, v: put(ctx, {"v": v}), lambda ctx: ctx.kept["v"]),
+    "nested": keeping(lambda ctx, v: put(ctx, {"v": [(v,)]}), lambda ctx: ctx.kept["v"][0][0]),
+    "detach": keeping(put, lambda ctx: ctx.kept, lambda x: x.detach().numpy()),
+    "data": keeping(put, lambda ctx: ctx.kept, lambda x: x.data.numpy()),
+    "in no_grad": keeping(put, lambda ctx: ctx.kept, quietly_numpy),
+    "in enable_grad": keeping(put, lambda ctx: ctx.kept, loudly_numpy),
+    "float()": keeping(lambda ctx, v: put(ctx, float(v)), lambda ctx: ctx.kept, float),
+}
+
+
+@pytest.mark.parametrize("how", BARE)
+def test_a_bare_value_on_ctx_that_forward_computed_outside_the_graph_is_refused(how):
+    F = forward_cut(BARE[how])
+    x = leaf(X)
+    y = F.apply(x)
+    y.backward()
+    np.testing.assert_allclose(x.grad.item(), E)
+    assert_refused(
+        F.apply, leaf(X), "second derivative of Kept", "ctx.kept", notes=["silently wrong", "save_for_backward"], orders=(1, 2)
+    )
+
+
+def test_integers_flags_shapes_and_arguments_on_ctx_are_no_trouble():
+    class Plain(pb.Function):
+        @staticmethod
+        def forward(ctx, x, factor, table):
+            ctx.shape, ctx.count, ctx.positive = x.shape, 3, bool(x.numpy() > 0)
+            ctx.factor, ctx.table, ctx.mask = factor, table, x.numpy() > 0
+            ctx.save_for_backward(x)
+            return x * x * factor
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * 2 * x * ctx.factor * float(ctx.table[0]), None, None
+
+    table = np.ones(2)
+    np.testing.assert_allclose(values(derivatives(lambda x: Plain.apply(x, 5.0, table), leaf(3.0))), [30.0, 10.0, 0.0])
+
+
+def test_bare_constants_on_ctx_are_no_trouble_while_nothing_leaves_the_graph():
+    class Plain(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.factor, ctx.table = 0.5, np.array([2.0])
+            ctx.save_for_backward(x)
+            return x * x * ctx.factor
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * 2 * x * ctx.factor
+
+    np.testing.assert_allclose(values(derivatives(Plain.apply, leaf(3.0))), [3.0, 1.0, 0.0])
+
+
+# ------------------------------------------------------------------------------------------------ once_differentiable
+def once(kind):
+    def backward(ctx, g):
+        assert not pb.is_grad_enabled()
+        return g * ctx.saved_tensors[1]
+
+    def careless(function):
+        def wrapped(*args):
+            return function(*args)
+
+        return wrapped
+
+    def forward(ctx, x):
+        y = pb.exp(x)
+        ctx.save_for_backward(x, y)
+        return y
+
+    marked = pb.once_differentiable(backward)
+    rules = {
+        "static": {"backward": staticmethod(marked)},
+        "plain": {"backward": marked},
+        "class": {"backward": classmethod(pb.once_differentiable(lambda cls, ctx, g: backward(ctx, g)))},
+        "outside of staticmethod": {"backward": pb.once_differentiable(staticmethod(backward))},
+        "vjp": {"vjp": staticmethod(marked)},
+        "behind another decorator": {"backward": staticmethod(careless(marked))},
+        "helper": {"backward": staticmethod(lambda ctx, g: marked(ctx, g))},
+    }
+    return type("Once", (pb.Function,), {"forward": staticmethod(forward), **rules[kind]})
+
+
+ONCE = ["static", "plain", "class", "outside of staticmethod", "vjp", "behind another decorator", "helper"]
+
+
+@pytest.mark.parametrize("kind", ONCE)
+def test_a_function_marked_as_once_differentiable_is_refused_on_every_route(kind):
+    F = once(kind)
+    x = leaf(X)
+    F.apply(x).backward()
+    np.testing.assert_allclose(x.grad.item(), E)
+    assert_refused(F.apply, leaf(X), "once_differentiable", "Once", notes=["wrong", "Function of its own"])
+
+
+@pytest.mark.parametrize("kind", ONCE)
+def test_once_differentiable_is_refused_though_the_seed_is_constant_and_the_slope_is_not_used(kind):
+    """The holes of torch: a constant cotangent, and grad() that never reaches the delayed error."""
+    x, w = leaf(X), leaf(2.0)
+    (g,) = grad(once(kind).apply(x), x, pb.tensor(1.0), create_graph=True)
+    with pytest.raises(DerivativeRefused):
+        grad(g, x)
+    (g,) = grad(once(kind).apply(x) * w, x, create_graph=True)
+    for target in (x, w):
+        with pytest.raises(DerivativeRefused):
+            grad(g, target, retain_graph=True)
+
+
+def test_once_differentiable_keeps_none_and_several_gradients():
+    class Two(pb.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            return a * 2
+
+        @staticmethod
+        @pb.once_differentiable
+        def backward(ctx, g):
+            """Docstring."""
+            return g * 2, None
+
+    assert Two.backward.__doc__ == "Docstring."
+    a, b = leaf(1.0), leaf(1.0)
+    assert values(grad(Two.apply(a, b), [a, b], create_graph=True, allow_unused=True)) == [2.0, None]
+
+
+# ------------------------------------------------------------------------------------------------ constants
+@pytest.mark.parametrize("seed", [None, "constant"])
+def test_a_constant_derivative_is_differentiable_with_zero(seed):
+    class Linear(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 3
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+
+    class Const(Linear):
+        @staticmethod
+        def backward(ctx, g):
+            return pb.tensor(3.0)
+
+    for f in (Linear.apply, Const.apply, lambda x: x * 3, lambda x: x + x + x, lambda x: -x * -3):
+        x = leaf(X)
+        found = derivatives(f, x, 4)
+        assert [g.item() for g in found] == [3.0, 0.0, 0.0, 0.0]
+        assert all(g.requires_grad for g in found), "create_graph always gives differentiable results"
+        (g,) = grad(f(x), x, None if seed is None else pb.tensor(1.0), create_graph=True)
+        x.grad = None
+        g.backward()
+        assert x.grad is None or x.grad.item() == 0.0
+
+
+def test_a_derivative_that_does_not_depend_on_one_of_the_inputs_has_a_zero_there():
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    gx, gw = grad(x * w, [x, w], pb.tensor([1.0, 1.0]), create_graph=True)
+    hxx, hxw = grad(gx, [x, w], pb.tensor([1.0, 1.0]), retain_graph=True)
+    np.testing.assert_array_equal(values([hxx, hxw]), [[0.0, 0.0], [1.0, 1.0]])
+    (hww,) = grad(gw, w, pb.tensor([1.0, 1.0]), create_graph=True)
+    np.testing.assert_array_equal(values([hww])[0], [0.0, 0.0])
+    assert hww.requires_grad
+
+
+def test_a_derivative_with_respect_to_something_else_stays_unused():
+    x, w, other = leaf(1.0), leaf(2.0), leaf(3.0)
+    (g,) = grad(x * w, x, create_graph=True)
+    with pytest.raises(GraphError, match="not have been used"):
+        grad(g, other)
+
+
+def test_constants_keep_shape_dtype_and_the_undefined():
+    x = leaf(np.ones((2, 3)), dtype="float32")
+    node = constant(pb.tensor(1.0), [x._resolved(), None]).grad_fn
+    assert node.name() == "ConstantBackward"
+    y = constant(pb.tensor(1.0), [x._resolved()])
+    (g,) = grad(y, x)
+    assert (g.shape, g.dtype) == ((2, 3), np.float32)
+    assert not g.numpy().any()
+    (g,) = grad(y, x, create_graph=True)
+    assert g.requires_grad
+    assert constant(pb.tensor(1.0), []).grad_fn is None
+
+    class Cuts(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return None
+
+    Cuts.apply(y).backward()
+    assert x.grad is None
+
+
+def test_a_refusal_without_anything_to_reach_is_left_out():
+    plain = pb.tensor(1.0)
+    assert refused(plain, [None], "what", "why") is plain
+
+
+# ------------------------------------------------------------------------------------------------ captured Tensors
+WEIGHT = leaf(2.0)
+WEIGHTS = [leaf(2.0)]
+TABLE = {"w": leaf(2.0)}
+
+
+class Holder:
+    def __init__(self):
+        self.weight = leaf(2.0)
+
+
+HOLDER = Holder()
+
+
+def helper(x):
+    return x * WEIGHT
+
+
+def capturing(compute):
+    class Captures(pb.Function):
+        @staticmethod
+        def forward(ctx, x, *others):
+            return compute(x, *others)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, *[None] * (len(ctx.needs_input_grad) - 1)
+
+    return Captures
+
+
+@pytest.mark.parametrize("read", ["operator", "quick operator", "Function", "Primitive", "view"])
+def test_reading_a_differentiable_tensor_from_outside_warns_and_names_it(read):
+    secret = leaf([2.0, 3.0])
+    reads = {
+        "operator": lambda: secret * 2,
+        "quick operator": lambda: pb.exp(secret),
+        "Function": lambda: Square.apply(secret),
+        "Primitive": lambda: Total.apply(secret),
+        "view": lambda: Item.apply(secret, index=0),
+    }
+
+    class Captures(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            secret  # noqa: B018 - so that it is a free variable of forward
+            reads[read]()
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    with pytest.warns(UserWarning, match=r"Captures\.forward uses the Tensor secret\b.*no gradient.*argument.*secret\.detach\(\)"):
+        Captures.apply(leaf(1.0))
+
+
+@pytest.mark.parametrize(
+    ("forward", "name"),
+    [
+        (lambda ctx, x: x * WEIGHT, "WEIGHT"),
+        (lambda ctx, x: x * HOLDER.weight, "HOLDER.weight"),
+        (lambda ctx, x: x * WEIGHTS[0], r"WEIGHTS\[0\]"),
+        (lambda ctx, x: x * TABLE["w"], r"TABLE\['w'\]"),
+        (lambda ctx, x: helper(x), "WEIGHT"),
+    ],
+    ids=["global", "attribute", "list", "dict", "helper"],
+)
+def test_captured_tensors_are_named_wherever_they_come_from(forward, name):
+    Captures = type("Captures", (pb.Function,), {"forward": staticmethod(forward)})
+    with pytest.warns(UserWarning, match=rf"Tensor {name}[ ,]"):
+        Captures.apply(leaf(1.0))
+
+
+def test_the_tensors_of_an_argument_object_are_named_by_the_argument():
+    class Layer(pb.Function):
+        @staticmethod
+        def forward(ctx, x, module):
+            return x * module.weight
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None
+
+    with pytest.warns(UserWarning, match=r"module\.weight"):
+        Layer.apply(leaf(1.0), Holder())
+
+
+def test_the_warning_points_at_the_line_that_reads():
+    with pytest.warns(UserWarning, match="WEIGHT") as caught:
+        capturing(lambda x: x * WEIGHT).apply(leaf(1.0))
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("how", ["numpy", "asarray", "item"])
+def test_a_captured_tensor_read_by_numpy_warns_too(how):
+    reads = {"numpy": lambda: WEIGHT.numpy(), "asarray": lambda: np.asarray(WEIGHT), "item": lambda: WEIGHT.item()}
+    with pytest.warns(UserWarning, match="WEIGHT"):
+        capturing(lambda x: x * float(reads[how]())).apply(leaf(1.0))
+
+
+def test_what_is_meant_or_made_inside_is_no_capture():
+    frozen = pb.tensor(2.0)
+
+    def compute(x, y):
+        fresh = leaf(3.0)
+        part = Item.apply(x, index=slice(0, 1))
+        with pb.enable_grad():
+            inner = leaf(1.0) * 2
+            grad(inner * inner, inner)
+        return x * y * frozen * WEIGHT.detach() * fresh.detach() * 1 + part
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        capturing(compute).apply(leaf([1.0]), leaf([2.0]))
+        capturing(lambda x: x * x).apply(leaf([1.0]) * 2)
+
+
+def test_a_leaf_made_during_forward_is_no_capture():
+    def compute(x):
+        fresh = leaf(3.0)
+        return x * fresh
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        capturing(compute).apply(leaf(1.0))
+
+
+# ------------------------------------------------------------------------------------------------ primitives
+def primitive(backward, forward=None):
+    def plain(ctx, x):
+        ctx.save_for_backward(x)
+        return ctx.xp.exp(x)
+
+    space = {"forward": staticmethod(forward or plain), "backward": staticmethod(backward)}
+    return type("Cutting", (pb.Primitive,), space)
+
+
+@pytest.mark.parametrize("how", ["item", "float", "tolist"])
+def test_a_number_taken_out_in_the_backward_of_a_primitive_is_refused(how):
+    """These exist on arrays and Tensors alike, so the rule works at first order."""
+    take = {"item": lambda x: x.item(), "float": float, "tolist": lambda x: x.tolist()}[how]
+    P = primitive(lambda ctx, ct: ct * float(np.exp(take(ctx.saved_tensors[0]))))
+    x = leaf(X)
+    P.apply(x).backward()
+    np.testing.assert_allclose(x.grad.item(), E)
+    assert_refused(P.apply, leaf(X), "second derivative", "Cutting", orders=(1, 2))
+
+
+def test_numpy_in_the_backward_of_a_primitive_is_refused():
+    P = primitive(lambda ctx, ct: ct * np.exp(np.asarray(ctx.saved_tensors[0])))
+    x = leaf(X)
+    P.apply(x).backward()
+    np.testing.assert_allclose(x.grad.item(), E)
+    with pytest.raises((GraphError, DerivativeRefused)):
+        (g,) = grad(P.apply(x), x, create_graph=True)
+        grad(g, x)
+
+
+@pytest.mark.parametrize("how", ["float", "saved float", "dict", "list"])
+def test_bare_values_that_the_forward_of_a_primitive_keeps_are_refused(how):
+    def forward(ctx, x):
+        value = ctx.xp.exp(x)
+        if how == "float":
+            ctx.kept = float(value)
+        elif how == "saved float":
+            ctx.save_for_backward(float(value))
+        elif how == "dict":
+            ctx.kept = {"a": value * 1}
+        else:
+            ctx.kept = [value * 1]
+        return value * 1
+
+    def backward(ctx, ct):
+        if how == "float":
+            return ct * ctx.kept
+        if how == "saved float":
+            return ct * ctx.saved_tensors[0]
+        return ct * (ctx.kept["a"] if how == "dict" else ctx.kept[0])
+
+    P = primitive(backward, forward)
+    x = leaf(X)
+    P.apply(x).backward()
+    np.testing.assert_allclose(x.grad.item(), E)
+    (g,) = grad(P.apply(x), x, create_graph=True)
+    try:
+        (h,) = grad(g, x)
+    except DerivativeRefused:
+        return
+    np.testing.assert_allclose(h.item(), E)
+
+
+def test_numbers_that_a_primitive_keeps_without_having_looked_at_the_data_are_constants():
+    class Scaled(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x, *, factor):
+            ctx.factor, ctx.count = factor, 3
+            ctx.save_for_backward(x)
+            return x * x * factor
+
+        @staticmethod
+        def backward(ctx, ct):
+            (x,) = ctx.saved_tensors
+            return ct * 2 * x * ctx.factor
+
+    np.testing.assert_allclose(values(derivatives(lambda x: Scaled.apply(x, factor=0.5), leaf(3.0))), [3.0, 1.0, 0.0])
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_primitive_that_writes_into_its_cotangent_harms_nobody(create_graph):
+    class Doubles(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, ct):
+            ct *= 2
+            return ct
+
+    a, b = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    seed = pb.tensor([1.0, 10.0])
+    try:
+        ga, gb = grad(Doubles.apply(a) + b, [a, b], seed, create_graph=create_graph)
+    except (ValueError, RuntimeError) as error:
+        assert "read-only" in str(error) or "in-place" in str(error)
+        ga, gb = None, None
+    np.testing.assert_array_equal(seed.numpy(), [1.0, 10.0])
+    if ga is not None:
+        np.testing.assert_array_equal(values([ga, gb]), [[2.0, 20.0], [1.0, 10.0]])
+
+
+def test_seeds_and_ones_like_are_not_written():
+    x = leaf([1.0, 2.0])
+    seed = ones_like(x)
+    y = x * 2
+    grad(y + y + y, x, seed)
+    np.testing.assert_array_equal(seed.numpy(), [1.0, 1.0])
