@@ -7,7 +7,7 @@ when a probe that stands in neither table disagrees.
 
 DELIBERATE = {
     # -------------------------------------------------------------------------------- Function and ctx
-    "b2": "x", "a2": "needs_input_grad in backward is narrowed to what the running pass asks for: unneeded work can be skipped",
+    "a2": "needs_input_grad in backward is narrowed to what the running pass asks for: unneeded work can be skipped",
     "a25": "a saved intermediate is recomputed with recording on, so the second derivative exists",
     "a26": "a saved intermediate is recomputed with recording on: the second derivative is right, not half of it",
     "a42": "an input written without mark_dirty is refused: its users would see new values with the old gradient",

@@ -588,6 +588,11 @@ def test_the_gaps_of_a_strided_cotangent_hold_nan():
     assert caught(spread, leaf(2.0), "layout").layout == "strided"
 
 
+def test_a_rule_that_mishandles_an_expanded_cotangent_is_caught():
+    wrong = rule(lambda x: x * 2, lambda g, x: (2 if all(g.strides) else 3) * g, any_layout=True)
+    assert caught(wrong, leaf([1.0, 2, 3]), "layout").layout == "expanded"
+
+
 def test_a_rule_that_raises_for_a_layout_is_caught():
     def picky(g, x):
         if not g.flags.c_contiguous:
@@ -611,6 +616,19 @@ def test_a_function_with_state_is_called_not_deterministic():
     calls = []
     error = caught(lambda x: x * float(len(calls.append(1) or calls)), leaf([1.0]), "not deterministic")
     assert "called again" in str(error)
+
+
+def test_rounding_that_varies_does_not_hide_a_mistake(rng):
+    wrong = rule(lambda x: x * (1 + 1e-15 * rng.random(2)), lambda g, x: 2 * g)
+    caught(wrong, leaf([1.0, 2.0]), "mismatch")
+
+
+def test_warnings_point_at_the_line_that_asked():
+    with pytest.warns(CheckWarning) as low:
+        gradcheck(Square.apply, leaf([1.0], "f4"))
+    with pytest.warns(CheckWarning) as kink:
+        gradcheck(rule(relu, at_zero(1.0)), leaf([0.0]))
+    assert low[0].filename == kink[0].filename == __file__
 
 
 def test_a_backward_that_varies_needs_a_tolerance(rng):
@@ -718,7 +736,7 @@ def test_large_inputs_are_moved_by_longer_steps():
 def test_strong_curvature_is_not_taken_for_a_mistake():
     fast = rule(lambda x: np.sin(1e5 * x), lambda g, x: g * 1e5 * np.cos(1e5 * x))
     assert gradcheck(fast, leaf([0.3, 1.0]))
-    assert gradcheck(rule(np.log, lambda g, x: g / x), leaf([1e-7, 1e-5, 1.0]))
+    assert gradcheck(rule(np.log, lambda g, x: g / x), leaf([1e-9, 1e-7, 1e-5, 1.0]))
     caught(rule(np.log, lambda g, x: 1.01 * g / x), leaf([1e-7]), "mismatch")
 
 
@@ -743,6 +761,16 @@ def test_every_slope_between_the_two_sides_of_a_kink_is_accepted(value):
 def test_other_slopes_at_a_kink_are_reported_with_both_sides(value):
     error = caught(rule(relu, at_zero(value)), leaf([0.0]), "kink")
     assert "slope 0 from the left, 1 to the right" in notes(error)
+
+
+def test_a_kink_in_the_imaginary_direction_only():
+    def imaginary_relu(value):
+        return rule(lambda z: relu(z.imag), lambda g, z: g * 1j * np.where(z.imag == 0, value, z.imag > 0))
+
+    z = leaf([1.0 + 0j, 1.0 - 1j], complex)
+    with pytest.warns(CheckWarning, match="kink"):
+        assert gradcheck(imaginary_relu(1.0), z)
+    caught(imaginary_relu(2.0), z, "kink")
 
 
 def test_a_wrong_rule_beside_a_kink_is_a_mismatch():

@@ -249,3 +249,17 @@ def test_a_key_says_what_it_is():
     assert key_of(MASK).unique
     assert not key_of(np.array([0, 1])).unique
     assert key_of(np.array(1)).entries == (1, Ellipsis)
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_large_indices_scatter_alike_whether_or_not_they_repeat(repeated):
+    """Large permutations take a short cut, which must notice a single repetition."""
+    order = np.argsort(np.random.default_rng(0).uniform(size=(30, 40)), axis=1)
+    if repeated:
+        order[3, 5] = order[3, 6]
+    x = pb.tensor(np.ones((30, 40)), requires_grad=True)
+    weight = np.arange(1200.0).reshape(30, 40)
+    (g,) = pb.autograd.grad(pb.take_along_axis(x, order, axis=1), x, pb.tensor(weight))
+    expected = np.zeros((30, 40))
+    np.add.at(expected, (np.arange(30)[:, None], order), weight)
+    np.testing.assert_array_equal(g._array, expected)

@@ -35,7 +35,7 @@ LAYERS: tuple[frozenset[str], ...] = (
 
 # Within core: each imports from those before it. A core module that is not named may stand anywhere, without a cycle.
 CORE_ORDER = (
-    *("errors", "modes", "hooks", "places", "graph", "engine", "arrays", "masked", "recorded", "versions", "tensor", "views", "saved"),
+    *("errors", "modes", "arrays", "hooks", "places", "graph", "engine", "masked", "recorded", "versions", "tensor", "views", "saved"),
     *("refusal", "recompute", "rules", "keep", "primitive", "capture", "ctx", "pulling", "outputs", "function", "anomaly", "differentiate"),
 )
 
@@ -51,9 +51,6 @@ BLIND = {
 LAZY: dict[tuple[str, str], str] = {
     ("core.differentiate", "core.anomaly"): "only a pass under detect_anomaly() needs it",
     ("core.outputs", "core.rules"): "only the wording of an error needs it",
-    ("autograd", "check"): "gradcheck is imported when it is first named",
-    ("autograd", "autograd.functional"): "imported when it is first named",
-    ("autograd", "autograd.forward_ad"): "imported when it is first named",
 }
 
 # Whole layers that import late by design; the direction stays.

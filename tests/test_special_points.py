@@ -108,11 +108,24 @@ def test_where_a_kink_cancels_derivatives_are_right_to_any_order(power):
     assert pull([g], [z], [np.asarray(1 + 2j)])[0].item() == 2 + 4j
 
 
+def test_a_kink_cancels_only_where_the_factor_is_there():
+    """``y where(m, y, c)`` is smooth at 0 where m holds for c = 0, and nothing is known of it for another c."""
+    a, b = pb.tensor([0.0, 3.0], requires_grad=True), pb.tensor([0.0, 0.0], requires_grad=True)
+    y = pb.hypot(a, b)
+    (g,) = pull([y * pb.where(np.asarray([True, False]), y, 0.0)], [a], [np.ones(2)], create_graph=True)
+    assert pull([g], [a], [np.ones(2)])[0].tolist() == [2, 0]
+    (g,) = pull([y * pb.where(np.asarray([False, False]), y, 1.0)], [a], [np.ones(2)], create_graph=True)
+    assert g.tolist() == [0, 1]
+    with pytest.raises(pb.core.errors.DerivativeRefused):
+        pull([g], [a], [np.ones(2)])
+
+
 def test_the_second_derivative_of_a_complex_kink_is_refused():
-    z = pb.tensor([0j, 1j], requires_grad=True)
-    for f in (abs, pb.angle):
+    z = pb.tensor([0j, 3 + 4j], requires_grad=True)
+    for f, slope in ((abs, 0.6 + 0.8j), (pb.angle, (-4 + 3j) / 25)):
         (g,) = pull([f(z)], [z], [np.ones(2)], create_graph=True)
         assert g.tolist()[0] == 0
+        assert abs(g.tolist()[1] - slope) < 1e-15
         with pytest.raises(pb.core.errors.DerivativeRefused):
             pull([g], [z], [np.ones(2, complex)])
 

@@ -385,14 +385,14 @@ def test_what_node_hooks_return_is_checked(create_graph):
 def test_node_hooks_on_builtin_nodes_and_accumulators():
     seen = []
     x = leaf(2.0)
-    y = pb.exp(x) * 1
-    y.grad_fn.register_hook(lambda inner, outer: seen.append(("mul", len(inner), len(outer))))
+    y = pb.exp(x)
+    y.grad_fn.register_hook(lambda inner, outer: seen.append(("exp", len(inner), len(outer))))
     accumulator = x._resolved()[0]
     accumulator.register_prehook(lambda outer: seen.append(("acc pre", x.grad is None)) or (outer[0] * 2,))
     accumulator.register_hook(lambda inner, outer: seen.append(("acc post", inner, x.grad is None)))
     y.backward()
     np.testing.assert_allclose(x.grad.item(), 2 * np.exp(2.0))
-    assert seen == [("mul", 1, 1), ("acc pre", True), ("acc post", (), False)]
+    assert seen == [("exp", 1, 1), ("acc pre", True), ("acc post", (), False)]
 
 
 def test_node_hooks_of_a_node_that_gives_no_gradients():

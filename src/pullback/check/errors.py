@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,22 @@ class GradcheckError(PullbackError, RuntimeError):
     Attributes
     ----------
     verdict
-        ``"mismatch"``: the derivative is wrong.  ``"kink"``, ``"jump"``, ``"edge"``: there is no derivative at this
-        point, and the answer is not one of its neighbours'.  ``"inconclusive"``: too little precision to tell.  ``"not
-        deterministic"``: the function gives different values when called again.  ``"not reentrant"``: backward does.
-        ``"layout"``: backward depends on the memory order of its cotangent.  ``"not linear"``, ``"not multiplied"``,
-        ``"undefined"``: backward mishandles other cotangents, zeros, or missing ones.  ``"refused"``: a derivative that
-        would be silently wrong. ``"input changed"``, ``"not finite"``, ``"not zero"``, ``"batched"``: as they say.
+        ==================== ======================================================================================
+        mismatch             the derivative is wrong
+        kink, jump, edge     there is no derivative at this point, and the answer is not that of either side
+        not finite           func, or the analytical derivative, is infinite or NaN
+        inconclusive         there is too little precision to tell
+        not deterministic    func gives different values when called again
+        not reentrant        backward does
+        not multiplied       backward gives something for zeros
+        not linear           backward of a sum is not the sum of the backwards
+        undefined            backward mishandles missing cotangents
+        layout               backward depends on the memory order of its cotangent
+        batched, dtype       gradients of a batch, or their dtype, are wrong
+        not zero             outputs without gradients change with the inputs
+        input changed        func writes into its input
+        refused              a derivative that would be silently wrong, and so is not given
+        ==================== ======================================================================================
     output, input
         Positions in what the function returned and in what it was given.
     part
@@ -33,9 +45,11 @@ class GradcheckError(PullbackError, RuntimeError):
         Analytical over numerical value at the worst entry.
     pattern
         What the mistake looks like: ``"factor"``, ``"sign"``, ``"transpose"``, ``"upstream"``, ``"zero"``, ``"term"``,
-        ``"conjugate"``, ``"chain"``, ``"offset"``, ``"single"``; empty where nothing was recognised.
+        ``"conjugate"``, ``"chain"``, ``"offset"``, ``"single"``, ``"not finite"``; empty where nothing was recognised.
     factor
         For ``"factor"``: the constant that is too much.
+    layout
+        For the verdict of this name: ``"transposed"``, ``"strided"``, ``"reversed"`` or ``"expanded"``.
     """
 
     verdict: str = "mismatch"
@@ -48,6 +62,7 @@ class GradcheckError(PullbackError, RuntimeError):
     ratio: complex | float | None = None
     pattern: str = ""
     factor: complex | float | None = None
+    layout: str = ""
 
 
 class CheckWarning(UserWarning):
@@ -64,3 +79,11 @@ def failure(verdict: str, what: str, *notes: str, **facts: Any) -> GradcheckErro
     for name, value in facts.items():
         setattr(error, name, value)
     return error
+
+
+def warn(what: str) -> None:
+    """Give a `CheckWarning` at the line that asked for the check."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pullback.check"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(what, CheckWarning, stacklevel=level)

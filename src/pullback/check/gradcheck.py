@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from pullback.check import fast, layouts, probes
 from pullback.check.differences import Differences
-from pullback.check.errors import CheckWarning, GradcheckError, failure
+from pullback.check.errors import GradcheckError, failure, warn
 from pullback.check.judge import Judge
 from pullback.check.moving import is_double
 from pullback.check.pulling import jacobians
@@ -169,11 +168,9 @@ def _validated(inputs: Any) -> tuple[Any, ...]:
                 instead="pass a copy, such as x.clone().",
             )
         if not is_double(x.dtype):
-            warnings.warn(
-                f"Input #{k} requires gradient and is not a double precision floating point or complex, but "
-                f"{x.dtype}. Its gradient is compared in that precision; float64 inputs make the check sharper.",
-                CheckWarning,
-                stacklevel=4,
+            warn(
+                f"Input #{k} requires gradient and is not a double precision floating point or complex, but {x.dtype}. "
+                "Its gradient is compared in that precision; float64 inputs make the check sharper."
             )
     return values
 

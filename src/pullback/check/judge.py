@@ -7,7 +7,6 @@ what is left is a wrong derivative.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 
 from pullback.check.compare import Case, allowed, disagree, worst
 from pullback.check.differences import Differences, as_complex, directions
-from pullback.check.errors import CheckWarning, GradcheckError
+from pullback.check.errors import GradcheckError, warn
 from pullback.check.examine import Finding, examine
 from pullback.check.moving import host
 from pullback.check.numeric import Ladder
@@ -77,11 +76,7 @@ class Judge:
         check_reentrant(self.subject, analytical, again, self.tolerance.nondet)
         if self._accepted:
             count = f" ({len(self._accepted)} entries in all)" if len(self._accepted) > 1 else ""
-            warnings.warn(
-                f"{self._accepted[0]}{count}. Accepted; move the inputs to a smooth point for a sharp check.",
-                CheckWarning,
-                stacklevel=5,
-            )
+            warn(f"{self._accepted[0]}{count}. Accepted; move the inputs to a smooth point for a sharp check.")
 
     def _blocks(self, numerical: list[np.ndarray], analytical: list[np.ndarray]) -> Any:
         parts = self.subject.parts

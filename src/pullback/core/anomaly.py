@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from pullback.core import modes
-from pullback.core.arrays import np
 from pullback.core.errors import RuleError, lesson
 from pullback.core.graph import Node
 from pullback.core.masked import unmask

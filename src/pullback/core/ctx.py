@@ -34,6 +34,11 @@ class Marks:
         self.late: Tensor | None = None  # written after it was saved
         self.save_for_forward: tuple[Any, ...] = ()
 
+    def forget_tensors(self) -> None:
+        """After apply: a dirty Tensor holds its node, so the node must not hold the Tensor."""
+        self.dirty, self.written, self.late = (), [], None
+        self.non_differentiable = tuple([mark for mark in self.non_differentiable if isinstance(mark, int)])
+
 
 class Pull:
     """What one call of ``backward`` sees in place of what the node holds: narrowed flags, recomputed values."""
@@ -49,6 +54,7 @@ class Pull:
 
 
 def pull_of(node: Any) -> Pull | None:
+    """What the running call of the backward of `node` sees, if there is one."""
     pull = pulling.get()
     while pull is not None and pull.node is not node:
         pull = pull._outer
@@ -65,6 +71,13 @@ class Ctx(Node):
     __slots__ = ("__dict__", "_inputs", "_kept", "_marks", "_needs", "_opaque", "_outer", "_to_save")
 
     _operator: ClassVar[Any]
+    _inputs: tuple[Any, ...]  # the arguments, while forward runs
+    _kept: dict[str, Any] | None  # attributes that hold Tensors, as (structure, entries)
+    _marks: Marks | None
+    _needs: tuple[bool, ...]
+    _opaque: Any  # how values left the graph in forward; afterwards (attribute, how), where that matters
+    _outer: Any  # the mode around a running forward
+    _to_save: tuple[Any, ...]
     _recording: ClassVar[bool] = False  # a running forward is a mode, see modes.py
     _materialize_non_diff_grads = True
 
@@ -147,7 +160,9 @@ class Ctx(Node):
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
         """Handles of the saved values, one each."""
-        return tuple([SavedHandle(entry) for entry in (self._saved if isinstance(self._saved, tuple) else self._entries())])
+        return tuple(
+            [SavedHandle(entry) for entry in (self._saved if isinstance(self._saved, tuple) else self._entries())]
+        )
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
@@ -196,9 +211,9 @@ class Ctx(Node):
         marks = self._marked()
         marks.written.append(tensor)
         for value in self._to_save:
-            if isinstance(value, Tensor) and value._buffer is tensor._buffer:
-                if arrays.shares_memory(value._array, tensor._array):
-                    marks.late = value
+            same = isinstance(value, Tensor) and value._buffer is tensor._buffer
+            if same and arrays.shares_memory(value._array, tensor._array):
+                marks.late = value
         self._outer._wrote(tensor)
 
     def _created(self, node: Node) -> None:
@@ -263,4 +278,5 @@ def _slot(node: Any, name: str) -> Any:
 
 
 def unpack_attribute(entry: Any, node: Node, what: str) -> Any:
+    """The Tensor behind an attribute of ctx: the very output while it lives."""
     return entry.same_or_again(node, what) if isinstance(entry, SavedOutput) else unpack(entry, node, what)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
+
+import numpy as np
 
 from pullback.core import arrays, modes
 from pullback.core.engine import Pass, run
@@ -94,11 +97,12 @@ def backward(
             UserWarning,
             stacklevel=2,
         )
-    task = _run(outputs, _seeds(outputs, grad_tensors), targets, retain_graph, create_graph)
-    for x, edge in zip(wanted, targets or (), strict=True):
-        found = task.captured.get(edge)
-        if found is not None:
-            _input_tensor(x)._accumulate(_connect(found, [edge], create_graph), create_graph)
+    task = _run(outputs, _seeds(outputs, grad_tensors), targets, retain_graph, create_graph, accumulate=True)
+    for x, edge in dict(zip(wanted, targets or (), strict=True)).items():
+        found = task.captured.pop(edge, None)  # once, also for an input that is named twice
+        tensor = _input_tensor(x)
+        if found is not None and edge[0]._number != LEAF_NUMBER and not tensor.retains_grad:
+            tensor._accumulate(_connect(found, [edge], create_graph), create_graph)
 
 
 def grad(
@@ -176,9 +180,7 @@ def grad(
             found = unmask(found)
             kind = type(x) if isinstance(x, Tensor) else type(outs[0]) if isinstance(outs[0], Tensor) else Tensor
             results.append(_connect(found, targets, True) if create_graph else wrap(kind, _bare(found), BORROWED))
-        elif _is_derivative_of(outs, edge):
-            results.append(_zeros_like(x, create_graph))
-        elif materialize_grads:
+        elif materialize_grads or _is_derivative_of(outs, edge):
             results.append(_zeros_like(x, create_graph))
         elif allow_unused:
             results.append(None)
@@ -188,17 +190,16 @@ def grad(
 
 
 def _bare(found: Any) -> Any:
-    return arrays.np.asarray(found) if isinstance(found, arrays.np.generic) else found
+    return np.asarray(found) if isinstance(found, np.generic) else found
 
 
-def _run(outputs: Any, seeds: Any, targets: Any, retain_graph: bool | None, create_graph: bool) -> Pass:
+def _run(
+    outputs: Any, seeds: Any, targets: Any, retain_graph: bool | None, create_graph: bool, accumulate: bool = False
+) -> Pass:
     retain = create_graph if retain_graph is None else retain_graph
     task = Pass(create_graph, retain, targets)
     task.connect = _connect
-    if not create_graph:
-        for value in (*outputs, *seeds):
-            if isinstance(value, Tensor):
-                modes.current()._leaves(value, "grad() or backward() without create_graph=True")
+    task.accumulate = accumulate
     settings = modes.current()._settings
     if settings.detect_anomaly:
         from pullback.core.anomaly import checker
@@ -207,7 +208,13 @@ def _run(outputs: Any, seeds: Any, targets: Any, retain_graph: bool | None, crea
     roots = []
     for k, (output, seed) in enumerate(zip(outputs, seeds, strict=True)):
         roots.append((_edge_of_output(output, k), seed if create_graph else seed._array))
+    if settings.watcher is not None and not create_graph:
+        settings.watcher.passes([edge[0] for edge, _ in roots] + [edge[0] for edge in map(_place, seeds) if edge])
     return run(roots, task)
+
+
+def _place(value: Any) -> Any:
+    return value._resolved() if isinstance(value, Tensor) else None
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
@@ -313,7 +320,7 @@ def _seed(output: Any, seed: Any, position: int) -> Any:
     shape, dtype = _spec(output)
     kind = type(output) if isinstance(output, Tensor) else Tensor
     if seed is None:
-        if arrays.np.prod(shape, dtype=int) != 1:
+        if math.prod(shape) != 1:
             raise lesson(
                 GraphError,
                 f"grad can be implicitly created only for scalar outputs, output {position} has shape {list(shape)}",
@@ -326,7 +333,7 @@ def _seed(output: Any, seed: Any, position: int) -> Any:
                 f"grad can be implicitly created only for real scalar outputs but got {dtype}",
                 instead="differentiate a real function of it, such as abs(y), or pass the gradient.",
             )
-        xp = arrays.namespace(output._array) if isinstance(output, Tensor) else arrays.np
+        xp = arrays.namespace(output._array) if isinstance(output, Tensor) else np
         return wrap(kind, xp.ones(shape, dtype=arrays.from_numpy_dtype(dtype, xp)))
     if not isinstance(seed, Tensor):
         raise _not_a_seed(seed)
@@ -346,7 +353,9 @@ def _seed(output: Any, seed: Any, position: int) -> Any:
         )
     if seed.dtype != dtype:
         xp = arrays.namespace(seed._array)
-        return Recorded.xp.astype(seed, dtype) if seed.requires_grad else wrap(kind, arrays.cast(seed._array, dtype, xp))
+        return (
+            Recorded.xp.astype(seed, dtype) if seed.requires_grad else wrap(kind, arrays.cast(seed._array, dtype, xp))
+        )
     return seed
 
 
@@ -381,7 +390,7 @@ def _is_derivative_of(outputs: Any, edge: Any) -> bool:
 def _zeros_like(x: Any, create_graph: bool) -> Any:
     shape, dtype = _spec(x)
     kind = type(x) if isinstance(x, Tensor) else Tensor
-    xp = arrays.namespace(x._array) if isinstance(x, Tensor) else arrays.np
+    xp = arrays.namespace(x._array) if isinstance(x, Tensor) else np
     zeros = wrap(kind, arrays.zeros(shape, dtype, xp))
     return constant(zeros, [x._resolved()]) if create_graph and isinstance(x, Tensor) else zeros
 

@@ -38,11 +38,14 @@ class Pass:
         The nodes whose rule must run to reach the targets; ``None`` when every node's must.
     captured
         The summed cotangent found at each target.
+    accumulate
+        The leaves among the targets add to their ``.grad``, as in a pass without targets.
     connect
         Under `record`: what makes a leaf's cotangent differentiable where it is a constant.
     """
 
     __slots__ = (
+        "accumulate",
         "captured",
         "check",
         "connect",
@@ -69,6 +72,7 @@ class Pass:
         self.final: list[Callable[[], object]] = []
         self.check: Callable[[Node, Any], object] | None = None
         self.connect: Any = None
+        self.accumulate = False
         self.node: Node | None = None
         self.outer: Pass | None = None
         self.depth = 0
@@ -183,7 +187,9 @@ def _follow_chain(node: Node, cotangents: list[Any], task: Pass) -> dict[Node, l
             return {}
         node, position = edge
         outputs = len(node._specs)
-        cotangents = [grads[place]] if outputs == 1 else [grads[place] if k == position else None for k in range(outputs)]
+        cotangents = (
+            [grads[place]] if outputs == 1 else [grads[place] if k == position else None for k in range(outputs)]
+        )
     return {node: cotangents}
 
 
@@ -275,7 +281,8 @@ def _visit_leaf(leaf: Node, table: dict[Node, list[Any]], task: Pass) -> None:
         cotangents = hooks.on_cotangents(cotangents, task)
     if task.targets is not None:
         _capture(leaf, cotangents, task)
-        return
+        if not (task.accumulate and leaf in task.target_nodes):  # type: ignore[operator]
+            return
     if hooks is not None:
         cotangents = hooks.before(cotangents, task)
     leaf._pull(cotangents, task)

@@ -63,6 +63,7 @@ class Function:
     separate: ClassVar[bool] = False
     _node: ClassVar[type[FunctionNode]]
     _backward_cls: ClassVar[type[FunctionNode]]
+    _signature: ClassVar[Any]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
@@ -107,7 +108,9 @@ class Function:
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
         """Tangents of the outputs from tangents of the inputs."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward AD."
+        )
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
@@ -183,6 +186,8 @@ class Function:
             ctx._saved, ctx._to_save = ctx._to_save, ()
         if ctx._opaque is not None:
             ctx._opaque = opaque(ctx, args, ctx._opaque)
+        if ctx._marks is not None:
+            ctx._marks.forget_tensors()
         ctx._inputs = ()
         return answer
 

@@ -18,7 +18,8 @@ from operator import attrgetter
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from pullback.core.hooks import NOT_A_TENSOR, Hooks, register
+from pullback.core.hooks import NOT_A_TENSOR as NOT_A_TENSOR
+from pullback.core.hooks import Hooks, register
 
 Edge = tuple["Node", int]
 

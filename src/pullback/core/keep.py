@@ -112,9 +112,12 @@ def opaque(ctx: Any, args: tuple[Any, ...], cuts: list[str]) -> Any:
     return None
 
 
+_HARMLESS = frozenset({int, bool, str, type(None), slice, type})
+
+
 def has_bare_numbers(value: Any, args: Any) -> bool:
     """True for floating-point numbers and bare arrays of them, also in containers, that are none of `args`."""
-    if isinstance(value, Tensor) or is_among(value, args):
+    if value.__class__ in _HARMLESS or isinstance(value, Tensor) or is_among(value, args):
         return False
     contents = parts(value)
     if contents is not None:

@@ -7,7 +7,6 @@ times infinity stays NaN.  So those rules return a `Masked`, and elementwise rul
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 
@@ -68,9 +67,9 @@ class Masked:
         return other + self.value
 
     def __iadd__(self, other: Any) -> Any:
-        if isinstance(other, Masked):
-            return Masked(operator.iadd(self.value, other.value), (self, other))
-        return operator.iadd(self.value, other)
+        value = self.value
+        value += unmask(other)
+        return Masked(value, (self, other)) if isinstance(other, Masked) else value
 
 
 def unmask(cotangent: Any) -> Any:

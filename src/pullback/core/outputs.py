@@ -40,8 +40,9 @@ def _plain(ctx: Any, args: tuple[Any, ...], output: Tensor) -> Tensor:
 def attach(ctx: Any, args: tuple[Any, ...], result: Any) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
     """Make `ctx` the node of the outputs.
 
-    Returns what apply returns, what forward made (``None`` for an input handed back), and the outputs.  Outputs are new Tensors over the same
-    memory, so that a Tensor which forward did not make itself keeps its own place; only dirty inputs are themselves.
+    Returns what apply returns, what forward made (``None`` for an input handed back), and the outputs.  Outputs are new
+    Tensors over the same memory, so that a Tensor which forward did not make itself keeps its own place; only dirty inputs
+    are themselves.
     """
     single = not isinstance(result, tuple)
     raw = (result,) if single else tuple(result)

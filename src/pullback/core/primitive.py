@@ -13,14 +13,14 @@ import numpy as np
 
 from pullback.core import arrays, modes, rules, views
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
-from pullback.core.masked import Masked, unmask
-from pullback.core.recorded import Recorded
 from pullback.core.keep import has_bare_numbers
-from pullback.core.recompute import Recomputed, Rerun, Watcher
+from pullback.core.masked import Masked, unmask
+from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
+from pullback.core.recorded import Recorded
 from pullback.core.refusal import refused
 from pullback.core.saved import Saved, SavedOutput, SavedPlain, freed, pack, unpack
 from pullback.core.tensor import Tensor, wrap
-from pullback.core.versions import Buffer
+from pullback.core.versions import BORROWED
 
 ndarray = np.ndarray
 _new = object.__new__
@@ -41,7 +41,7 @@ class PrimitiveNode(Node):
         In backward: what ``save_for_backward`` was given.
     """
 
-    __slots__ = ("__dict__", "needs_input_grad", "_to_save", "xp")
+    __slots__ = ("__dict__", "_to_save", "needs_input_grad", "xp")
 
     _operator: ClassVar[type[Primitive]]
     needs_input_grad: tuple[bool, ...]
@@ -111,7 +111,7 @@ class PrimitiveNode(Node):
         """The same rule on Tensors; a delayed error where a value left the graph on the way."""
         ctx, reason = self._recorded()
         ctx.needs_input_grad = tuple([task.wants(edge) for edge in self._edges])
-        watcher = Watcher()
+        watcher = Watcher([*self._edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]])
         token = modes.enter(modes.plain(True, _current()._settings.replace(watcher=watcher)))
         try:
             grads = rules.as_sequence(self, self._operator.backward(ctx, *cotangents))
@@ -122,7 +122,9 @@ class PrimitiveNode(Node):
             edges = [*self._edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]]
             why = reason or f"its backward took a value out of the graph by {', '.join(watcher.cuts)}."
             what = f"the second derivative of {self._operator.__name__} is refused"
-            grads = [g if g is None else refused(unmask(g), edges, what, f"{why} It would be silently wrong.") for g in grads]
+            grads = [
+                g if g is None else refused(unmask(g), edges, what, f"{why} It would be silently wrong.") for g in grads
+            ]
         return grads
 
     def _project(self, ctx: Any, grads: list[Any], masked: Masked | None, xp: Any) -> list[Any]:
@@ -139,7 +141,7 @@ class PrimitiveNode(Node):
                 grad = mask_rule(ctx, grad, masked, position, xp)
             producer, number = edge
             shape, dtype = producer._specs[number]
-            if grad.__class__ is not ndarray or grad.shape != shape or grad.dtype != dtype:
+            if grad.__class__ is not ndarray or grad.shape != shape or arrays.dtype_of(grad) != dtype:
                 grad = rules.fit(self, position, grad, xp)
             grads[position] = grad
         return grads
@@ -152,7 +154,7 @@ class PrimitiveNode(Node):
         """A private copy of this ctx, for one call of the rule with other flags or values."""
         if self._saved is FREED:
             raise freed(self)
-        shadow = _new(self._operator._node)
+        shadow: Any = _new(self._operator._node)
         for name in ("_edges", "_hooks", "_kind", "_number", "_saved", "_specs", "needs_input_grad", "_to_save", "xp"):
             setattr(shadow, name, getattr(self, name, None))
         if self.__dict__:
@@ -160,7 +162,7 @@ class PrimitiveNode(Node):
         return shadow
 
     def _recorded(self) -> tuple[Any, str]:
-        """This ctx with its saved values as Tensors in the graph and the differentiable namespace; and why not, if not."""
+        """A ctx with the saved values as Tensors in the graph and the differentiable namespace; and why not, if not."""
         shadow = self._shadow()
         shadow.xp = Recorded.xp
         entries = self._entries()
@@ -181,19 +183,19 @@ class PrimitiveNode(Node):
         """Put recorded intermediates in the place of bare ones.  The reason where that is not possible."""
         second = Recomputed(self, self._saved.rerun)
         values = list(shadow._saved)
-        for k, entry in enumerate(entries):
-            if entry.__class__ is _Intermediate:
-                new = second.ctx._to_save[k] if second.ctx is not None and k < len(second.ctx._to_save) else None
-                values[k] = second.vouch(wrap(self._kind, entry.array), new, f"value {k} for backward")
-        shadow._saved = tuple(values)
-        for name, value in self.__dict__.items():
-            if any(value is getattr(entry, "array", None) for entry in entries):
-                continue
-            if _could_vary(value):
-                new = getattr(second.ctx, name, None)
-                shadow.__dict__[name] = second.vouch(wrap(self._kind, value), new, f"the array ctx.{name}")
-            elif has_bare_numbers(value, ()) and (second.trouble or second.watcher.cuts):
-                return f"ctx.{name} holds numbers that may depend on the inputs ({second.trouble or second.watcher.cuts[0]})."
+        try:
+            for k, entry in enumerate(entries):
+                if entry.__class__ is _Intermediate:
+                    again = second.ctx._to_save if second.ctx is not None else ()
+                    new = again[k] if k < len(again) else None
+                    values[k] = second.vouch_for(self._kind, entry.array, new, f"value {k} for backward")
+            shadow._saved = tuple(values)
+            for name, value in self.__dict__.items():
+                if has_bare_numbers(value, [getattr(entry, "array", None) for entry in entries]):
+                    new = getattr(second.ctx, name, None)
+                    shadow.__dict__[name] = second.vouch_for(self._kind, value, new, f"ctx.{name}")
+        except Unvouched as doubt:
+            return str(doubt)
         return ""
 
     @property
@@ -287,8 +289,8 @@ class Primitive:
     @classmethod
     def apply(cls, *args: Any, **options: Any) -> Any:
         """Run the operator; record it when an argument is a Tensor that requires gradients."""
-        if len(args) == 1 and not options and isinstance(args[0], Tensor):
-            return _apply_to_one(cls, args[0])
+        if len(args) == 1 and isinstance(args[0], Tensor):
+            return _apply_to_one(cls, args[0], options)
         mode = _current()
         kind: Any = None
         first: Any = None
@@ -324,8 +326,8 @@ class Primitive:
                 edges.append(NOT_A_TENSOR)
                 needs.append(False)
 
-        ctx = _new(cls._node)
-        ctx.xp = xp = np if first.__class__ is ndarray else namespace_of(first)
+        ctx: Any = _new(cls._node)
+        ctx.xp = np if first.__class__ is ndarray else namespace_of(first)
         ctx._to_save = None
         ctx.needs_input_grad = tuple(needs)
         result = cls.forward(ctx, *bare_args, **options)
@@ -344,8 +346,8 @@ class Primitive:
 _NEEDED, _NOT_NEEDED = (True,), (False,)
 
 
-def _apply_to_one(cls: Any, x: Tensor) -> Any:
-    """``apply`` for the most frequent call: one Tensor, no options."""
+def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
+    """``apply`` for the most frequent call: one Tensor."""
     mode = _current()
     array = x._array
     edge = x._edge
@@ -358,17 +360,19 @@ def _apply_to_one(cls: Any, x: Tensor) -> Any:
     ctx.xp = np if array.__class__ is ndarray else arrays.namespace(array)
     ctx._to_save = None
     ctx.needs_input_grad = _NOT_NEEDED if edge is None else _NEEDED
-    result = cls.forward(ctx, array)
+    result = cls.forward(ctx, array, **options) if options else cls.forward(ctx, array)
     kind = x.__class__
     recorded = edge is not None and mode._recording
-    if result.__class__ is not ndarray or cls.view or result.base is not None or result is array:
-        return _finish(cls, ctx, kind, (x,), (edge,), result, {}, recorded)
+    if result.__class__ is not ndarray or (not cls.view and (result.base is not None or result is array)):
+        return _finish(cls, ctx, kind, (x,), (edge,), result, options, recorded)
     output = _new(kind)
     output._array = result
     output._buffer = output._grad = None
     dtype = result.dtype
     if not recorded or dtype.kind not in "fc":
         output._edge = None
+        if cls.view:
+            _note_view(cls, x, (output,), options, True)
         return output
     output._edge = (ctx, 0)
     ctx._edges = (edge,)
@@ -387,11 +391,10 @@ def _apply_to_one(cls: Any, x: Tensor) -> Any:
     ):
         ctx._saved = (x,)
     else:
-        _keep(ctx, (x,), ctx._edges, (output,), _NO_OPTIONS)
+        _keep(ctx, (x,), ctx._edges, (output,), options)
+    if cls.view and views.is_alias(result, array):
+        views.make_view(output, x, cls, options)
     return output
-
-
-_NO_OPTIONS: dict[str, Any] = {}
 
 
 def namespace_of(first: Any) -> Any:
@@ -399,9 +402,7 @@ def namespace_of(first: Any) -> Any:
     return np if first is None else arrays.namespace(first)
 
 
-def _finish(
-    cls: Any, ctx: Any, kind: Any, args: Any, edges: Any, result: Any, options: Any, recorded: bool
-) -> Any:
+def _finish(cls: Any, ctx: Any, kind: Any, args: Any, edges: Any, result: Any, options: Any, recorded: bool) -> Any:
     """Results that are several, no NumPy array, or views."""
     single = result.__class__ is not tuple
     results = (result,) if single else result
@@ -483,7 +484,7 @@ def _keep(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> None:
                     found.append(argument)
                     break
             else:
-                entry = _entry(value, args, edges, outputs)
+                entry = _entry(value, args, edges, outputs, options)
                 intermediate = intermediate or entry.__class__ is _Intermediate
                 found.append(entry)
         entries = tuple(found)
@@ -504,7 +505,7 @@ def _run_again(ctx: Any, args: list[Any], options: Any) -> Any:
     return again
 
 
-def _entry(value: Any, args: Any, edges: Any, outputs: Any) -> Any:
+def _entry(value: Any, args: Any, edges: Any, outputs: Any, options: Any) -> Any:
     """Find the origin of a saved array: an input, an output, a constant, or none of these."""
     for argument, edge in zip(args, edges, strict=True):
         if argument is value:
@@ -514,11 +515,7 @@ def _entry(value: Any, args: Any, edges: Any, outputs: Any) -> Any:
     for position, output in enumerate(outputs):
         if isinstance(output, Tensor) and output._array is value:
             return SavedOutput(output, position) if output._edge is not None else SavedPlain(output)
-    return _Intermediate(value) if _could_vary(value) else SavedConstant(value)
-
-
-def _could_vary(value: Any) -> bool:
-    return hasattr(value, "dtype") and hasattr(value, "shape") and arrays.is_inexact(value.dtype)
+    return _Intermediate(value) if has_bare_numbers(value, options.values()) else SavedConstant(value)
 
 
 def _lent(cotangent: Any) -> Any:
@@ -526,6 +523,8 @@ def _lent(cotangent: Any) -> Any:
     if cotangent.__class__ is ndarray:
         cotangent = cotangent.view()
         cotangent.setflags(write=False)
+    elif isinstance(cotangent, Tensor):
+        cotangent = wrap(type(cotangent), cotangent._array, BORROWED, cotangent._resolved())
     return cotangent
 
 
@@ -542,5 +541,3 @@ def _note_view(cls: Any, source: Any, outputs: Any, options: Any, single: bool) 
         if isinstance(output, Tensor) and views.is_alias(output._array, source._array):
             steps = options if single else {**options, "_output": position}
             views.make_view(output, source, cls, steps, forbidden)
-
-

@@ -124,7 +124,9 @@ class FunctionNode(Ctx):
 
     def _pull_watched(self, cotangents: list[Any], task: Any) -> Any:
         """The same step when the pass asks for some gradients only, or is itself recorded."""
-        pull = Pull(self, tuple([task.wants(edge) and need for edge, need in zip(self._edges, self._needs, strict=True)]))
+        pull = Pull(
+            self, tuple([task.wants(edge) and need for edge, need in zip(self._edges, self._needs, strict=True)])
+        )
         outer = pulling.set(pull)
         try:
             if not task.record:
@@ -135,9 +137,9 @@ class FunctionNode(Ctx):
 
     def _pull_recorded(self, cotangents: list[Any], pull: Pull, task: Any) -> Any:
         self._recompute(pull)
-        watcher = Watcher()
-        settings = modes.current()._settings.replace(watcher=watcher)
         incoming = self._incoming(cotangents, True)
+        watcher = Watcher([*self._edges, (self, 0), *[c._resolved() for c in incoming if isinstance(c, Tensor)]])
+        settings = modes.current()._settings.replace(watcher=watcher)
         token = modes.enter(modes.plain(True, settings))
         try:
             grads = self._fit(self._call_rule(incoming), True, task)
@@ -168,8 +170,8 @@ class FunctionNode(Ctx):
             )
         if self._opaque:
             return (
-                f"the second derivative of {name} is refused: ctx.{self._opaque[0]} is a bare number or array, and forward took an input "
-                f"out of the graph by {self._opaque[1]}",
+                f"the second derivative of {name} is refused: ctx.{self._opaque[0]} is a bare number or array, and forward "
+                f"took an input out of the graph by {self._opaque[1]}",
                 "whether it depends on the inputs is unknown; as a constant it could make the derivative silently wrong.",
                 "save inputs or outputs as Tensors with ctx.save_for_backward, and compute it from them in backward; or "
                 "pass a constant to apply as an argument.",

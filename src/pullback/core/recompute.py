@@ -15,9 +15,11 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from pullback.core import arrays, modes
 from pullback.core.errors import PullbackError
-from pullback.core.graph import Node
+from pullback.core.graph import Node, reach
 from pullback.core.refusal import refused
 from pullback.core.saved import pack, unpack
 from pullback.core.tensor import Tensor, wrap
@@ -26,14 +28,25 @@ from pullback.core.tensor import Tensor, wrap
 class Watcher:
     """Hears of every recorded value that leaves the graph while a rule runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, sources: Iterable[Any] = ()) -> None:
+        self.sources = {edge[0] for edge in sources if edge}
         self.cuts: list[str] = []
         self.once = False  # the rule is marked @once_differentiable
 
-    def leaves(self, tensor: Tensor, how: str) -> None:
+    def leaves(self, tensor: Any, how: str) -> None:
         """Note a cut."""
         if how not in self.cuts:
             self.cuts.append(how)
+
+    def passes(self, roots: list[Node]) -> None:
+        """A backward pass without ``create_graph`` starts: a cut, if it goes through what the rule was given."""
+        order, leaves = reach(roots)
+        if not self.sources.isdisjoint(order) or not self.sources.isdisjoint(leaves):
+            self.leaves(None, "grad() or backward() without create_graph=True")
+
+
+class Unvouched(Exception):
+    """A second run of forward cannot vouch for a kept number."""
 
 
 class Rerun:
@@ -45,7 +58,12 @@ class Rerun:
     __slots__ = ("_arguments", "call", "impossible", "options")
 
     def __init__(
-        self, args: Iterable[Any], edges: Iterable[Any], call: Callable[..., Any], options: Any = None, impossible: str = ""
+        self,
+        args: Iterable[Any],
+        edges: Iterable[Any],
+        call: Callable[..., Any],
+        options: Any = None,
+        impossible: str = "",
     ) -> None:
         self._arguments = [
             (True, pack(a, (a,), (edge,))) if isinstance(a, Tensor) else (False, a)
@@ -66,7 +84,7 @@ class Recomputed:
     def __init__(self, node: Any, rerun: Rerun) -> None:
         self.node = node
         self.trouble = rerun.impossible
-        self.watcher = Watcher()
+        self.watcher = Watcher(node._edges)
         self.ctx: Any = None
         if not self.trouble:
             self._run(rerun)
@@ -106,15 +124,37 @@ class Recomputed:
             )
         return new if new.requires_grad else wrap(type(new), old._array, old._buffer)
 
+    def vouch_for(self, kind: Any, old: Any, new: Any, what: str) -> Any:
+        """The same for what a Primitive kept: bare arrays, numbers, containers of them.
+
+        Raises `Unvouched` for a number, which cannot carry a delayed error.
+        """
+        contents = parts(old)
+        if contents is not None:
+            others = parts(new)
+            if others is None or len(others) != len(contents):
+                raise Unvouched(f"running forward again did not produce {what}.")
+            return assemble(old, [self.vouch_for(kind, a, b, what) for a, b in zip(contents, others, strict=True)])
+        if arrays.is_array(old):
+            return self.vouch(wrap(kind, old), new, what) if arrays.is_inexact(old.dtype) else old
+        if isinstance(old, (float, complex)):
+            if self.trouble or self.watcher.cuts or new != old:
+                cut = self.trouble or f"a value left the graph in forward by {', '.join(self.watcher.cuts)}."
+                raise Unvouched(f"{what} holds a number that may depend on the inputs: {cut}")
+        return old
+
     def _refuse(self, old: Tensor, what: str, why: str) -> Any:
         return refused(
-            old, self.node._edges, f"{what}: the second derivative through it is refused", f"{why} It would be silently wrong."
+            old,
+            self.node._edges,
+            f"{what}: the second derivative through it is refused",
+            f"{why} It would be silently wrong.",
         )
 
 
 def _same(a: Any, b: Any) -> bool:
-    a, b = arrays.np.asarray(a), arrays.np.asarray(b)
-    return a.shape == b.shape and a.dtype == b.dtype and arrays.np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+    a, b = np.asarray(a), np.asarray(b)
+    return a.shape == b.shape and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
 
 
 def parts(value: Any) -> Any:
@@ -123,7 +163,8 @@ def parts(value: Any) -> Any:
         return value
     if isinstance(value, dict):
         return value.values()
-    if dataclasses.is_dataclass(value) and not isinstance(value, type) or isinstance(value, types.SimpleNamespace):
+    record = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    if record or isinstance(value, types.SimpleNamespace):
         return vars(value).values()
     return None
 
@@ -143,7 +184,11 @@ def rebuild(value: Any, tensors: Any) -> Any:
     contents = parts(value)
     if contents is None:
         return value
-    fresh = [rebuild(item, tensors) for item in contents]
+    return assemble(value, [rebuild(item, tensors) for item in contents])
+
+
+def assemble(value: Any, fresh: list[Any]) -> Any:
+    """A container like `value` with other contents."""
     if isinstance(value, tuple):
         return type(value)(*fresh) if hasattr(value, "_fields") else type(value)(fresh)
     if isinstance(value, (list, set, frozenset)):

@@ -83,5 +83,3 @@ def constant(tensor: Tensor, edges: Iterable[Any]) -> Any:
     """The same values, connected to the inputs by a derivative of zero."""
     node = Constant(edges, tensor)
     return wrap(type(tensor), tensor._array, tensor._buffer, (node, 0)) if node._edges else tensor
-
-

@@ -9,6 +9,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import numpy as np
+
 from pullback.core import arrays
 from pullback.core.errors import RuleError, lesson
 from pullback.core.graph import NOT_A_TENSOR, Node
@@ -135,7 +137,7 @@ def may_sum(node: Node, shape: tuple[int, ...], target: tuple[int, ...]) -> bool
         return True
     shapes = [edge[0]._specs[edge[1]][0] for edge in node._edges if edge]
     try:
-        return arrays.np.broadcast_shapes(*shapes) == shape
+        return np.broadcast_shapes(*shapes) == shape
     except ValueError:
         return False
 

@@ -403,7 +403,8 @@ class Tensor:
         if arrays.size(self._array) != 1:
             raise lesson(
                 GraphError,
-                f"Boolean value of Tensor with {'no values' if arrays.size(self._array) == 0 else 'more than one value'} is ambiguous",
+                "Boolean value of Tensor with "
+                f"{'more than one value' if arrays.size(self._array) else 'no values'} is ambiguous",
                 instead="x.any() or x.all().",
             )
         return bool(self._array)
@@ -480,8 +481,7 @@ class Tensor:
             total = self._grad._array
             if arrays.is_mutable(total):
                 total += arrays.cast(cotangent, arrays.dtype_of(total), xp)
-                if self._grad._buffer is not None:
-                    self._grad._buffer.wrote(total)
+                self._grad._shared_buffer().touch()
             else:
                 self._grad._array = total + cotangent
 

@@ -21,7 +21,7 @@ from pullback.core.errors import InplaceError, lesson
 from pullback.core.graph import Node, next_number
 from pullback.core.masked import Masked, unmask
 from pullback.core.recorded import Recorded
-from pullback.core.tensor import Leaf, Tensor, wrap
+from pullback.core.tensor import Leaf, Tensor
 from pullback.core.versions import BORROWED, Buffer
 
 Steps = tuple[tuple[Any, dict[str, Any]], ...]
@@ -252,7 +252,7 @@ def rebase(target: Tensor, edge: Any) -> None:
         if edge is None and not base.requires_grad:
             return
         base._edge = (WriteView(base, edge, view.steps), 0)
-        base._buffer.history += 1  # type: ignore[union-attr]
+        base._buffer.history += 1
         return
     if edge is None:
         old = target._resolved()

@@ -14,4 +14,4 @@ _names = (
 )
 _operators: dict[str, Any] = {name: REGISTRY[name].call for name in _names if name in REGISTRY}
 globals().update(_operators)
-__all__ = list(_operators)  # noqa: PLE0605
+__all__ = list(_operators)

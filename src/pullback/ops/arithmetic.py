@@ -11,16 +11,24 @@ from pullback.ops.kinks import QUOTIENTS, operand
 from pullback.ops.registry import register
 from pullback.ops.samples import pairs, singles
 
-Add = binary("add", ONE, ONE, doc="``a + b``.  vjp: ā = ȳ, b̄ = ȳ")
-Subtract = binary("subtract", ONE, MINUS_ONE, node_name="SubBackward0", doc="``a - b``.  vjp: ā = ȳ, b̄ = -ȳ")
+Add = binary("add", ONE, ONE, numbers_count=True, doc="``a + b``.  vjp: ā = ȳ, b̄ = ȳ")
+Subtract = binary(
+    "subtract", ONE, MINUS_ONE, node_name="SubBackward0", numbers_count=True, doc="``a - b``.  vjp: ā = ȳ, b̄ = -ȳ"
+)
 Multiply = binary(
-    "multiply", lambda b: b, lambda a: a, node_name="MulBackward0", doc="``a * b``.  vjp: ā = ȳ b*, b̄ = ȳ a*"
+    "multiply",
+    lambda b: b,
+    lambda a: a,
+    node_name="MulBackward0",
+    numbers_count=True,
+    doc="``a * b``.  vjp: ā = ȳ b*, b̄ = ȳ a*",
 )
 Divide = binary(
     "divide",
     lambda b: 1 / b,
     lambda a, b: -a / b / b,
     node_name="DivBackward0",
+    numbers_count=True,
     doc="``a / b``.  vjp: ā = ȳ / b*, b̄ = -ȳ (a / b²)*",
 )
 Negative = unary("negative", None, MINUS_ONE, node_name="NegBackward0", doc="``-x``.  vjp: x̄ = -ȳ")
@@ -44,7 +52,7 @@ Remainder = binary(
 )
 
 
-# ------------------------------------------------------------------------------- how a factor passes: see `kinks.QUOTIENTS`
+# ------------------------------------------------------------------------ how a factor passes: see `kinks.QUOTIENTS`
 def _of_sum(node: Any, part: Any) -> Any:
     first, second = part(0), part(1)
     return None if first is None or second is None else first + second

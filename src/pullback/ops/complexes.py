@@ -18,28 +18,27 @@ from pullback.ops.kinks import exact_quotient, kink
 from pullback.ops.registry import ATTRIBUTES, register
 from pullback.ops.samples import singles
 
+
+def _pull_abs(ctx: Any, ct: Any) -> Any:
+    """``ct sign(x)``, with a second thought where it is recorded: ``abs(x)**2`` is smooth at 0 (see `pullback.ops.kinks`)."""
+    (x,) = ctx.saved_tensors
+    slope = ctx.xp.sign(x)
+    recorded = isinstance(x, Tensor)
+    if not (recorded and ctx.xp.any(x == 0)):
+        return ct * slope
+    quotient = exact_quotient(ct, ctx)
+    if quotient is not None:
+        return quotient * x
+    return ct * (kink(slope, x == 0, "abs of a complex number") if arrays.is_complex(x.dtype) else slope)
+
+
 Abs = unary(
     "abs",
     None,
     lambda xp, x: xp.sign(x),
-    holomorphic=False,
+    backward=_pull_abs,
     doc="Absolute value.  vjp: x̄ = ȳ sign(x), with sign(z) = z / |z|; 0 at 0, the kink",
 )
-
-
-def _pull_abs(ctx: Any, ct: Any) -> Any:
-    """The rule of `Abs` with a second thought where it is recorded: ``abs(x)**2`` is smooth at 0."""
-    (x,) = ctx.saved_tensors
-    if not isinstance(x, Tensor) or not ctx.xp.any(x == 0):
-        return ct * ctx.xp.sign(x)
-    quotient = exact_quotient(ct, ctx)
-    if quotient is not None:
-        return quotient * x
-    slope = ctx.xp.sign(x)
-    return ct * (kink(slope, x == 0, "abs of a complex number") if arrays.is_complex(x.dtype) else slope)
-
-
-Abs.backward = staticmethod(_pull_abs)  # type: ignore[assignment]
 
 
 class Sign(Elementwise):

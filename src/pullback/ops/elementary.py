@@ -91,7 +91,8 @@ class Hypot(Elementwise):
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:
         a, b, y = ctx.saved_tensors
-        quotient = exact_quotient(ct, ctx) if isinstance(y, Tensor) and ctx.xp.any(y == 0) else None
+        recorded = isinstance(y, Tensor)
+        quotient = exact_quotient(ct, ctx) if recorded and ctx.xp.any(y == 0) else None
         return tuple(
             [
                 None if not need else ct * _fraction(ctx.xp, x, y, "hypot") if quotient is None else quotient * x

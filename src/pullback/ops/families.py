@@ -143,7 +143,7 @@ def unary(
     partial: Any,
     node_name: str = "",
     doc: str = "",
-    holomorphic: bool = True,
+    backward: Callable[[Any, Any], Any] | None = None,
 ) -> type[Primitive]:
     """An elementwise operator of one argument, from its partial derivative.
 
@@ -155,8 +155,8 @@ def unary(
         ``forward(xp, x)``, where the namespace has no such function.
     partial
         ``partial(...) -> dy/dx`` with parameters among ``xp``, ``x``, ``y``; or `ONE`, `MINUS_ONE`, `ZERO`.
-    holomorphic
-        False: for complex arguments too, the cotangent is multiplied by `partial` itself and not by its conjugate.
+    backward
+        ``backward(ctx, ct)``, where ``ct * conj(partial)`` is not all there is to say: of complex numbers, or when recorded.
     """
     uses = () if isinstance(partial, str) else tuple(inspect.signature(partial).parameters)
     run = forward if forward is not None else (lambda xp, x: getattr(xp, name)(x))
@@ -182,12 +182,12 @@ def unary(
             return ctx.xp.zeros_like(ct)
         values = dict(zip([n for n in ("x", "y") if n in uses], ctx.saved_tensors, strict=True))
         slope = partial(*[ctx.xp if n == "xp" else values[n] for n in uses])
-        return _times(ct, slope, ctx.xp) if holomorphic else ct * slope
+        return _times(ct, slope, ctx.xp)
 
     ufunc = getattr(np, name, None) if forward is None else None
     space = {
         "forward": staticmethod(op_forward),
-        "backward": staticmethod(op_backward),
+        "backward": staticmethod(backward or op_backward),
         "mask_rule": staticmethod(carry if isinstance(partial, str) else select),
         "node_name": node_name or f"{name.title().replace('_', '')}Backward0",
         "node_base": ElementwiseNode,
@@ -287,6 +287,7 @@ def binary(
     forward: Callable[[Any, Any, Any], Any] | None = None,
     node_name: str = "",
     doc: str = "",
+    numbers_count: bool = False,
 ) -> type[Primitive]:
     """An elementwise, broadcasting operator of two arguments, from its two partial derivatives.
 
@@ -297,6 +298,8 @@ def binary(
         where the operator does not depend on that argument differentiably.
     forward
         ``forward(xp, a, b)``, where the namespace has no function `name`.
+    numbers_count
+        A number or array beside a Tensor is shown in the graph as a Tensor without gradients, as torch does for ``+ - * /``.
     """
     partials = (partial_a, partial_b)
     uses = tuple(() if p is None or isinstance(p, str) else tuple(inspect.signature(p).parameters) for p in partials)
@@ -345,7 +348,7 @@ def binary(
     operator: Any = type(name.title().replace("_", ""), (Primitive,), space)
     ufunc = getattr(np, name, None) if forward is None else (lambda a, b: run(np, a, b))
     if ufunc is not None:
-        _quicken_binary(name, operator, ufunc, partials, uses)
+        _quicken_binary(name, operator, ufunc, partials, uses, None if numbers_count else NOT_A_TENSOR)
     return operator
 
 
@@ -395,7 +398,8 @@ def _remember(number: Any) -> None:
         _ZERO_D[number] = np.array(number, dtype=np.float64)
 
 
-def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: Any) -> None:
+def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: Any, no_tensor: Any) -> None:
+    """The short path of `apply` and `pull`; `no_tensor` is the edge of an operand that is none."""
     node_type = operator._node
     general = operator.apply
     names_a, names_b = uses
@@ -464,8 +468,8 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                 keep_b = (edge_a is not None and a_uses_b) or (edge_b is not None and b_uses_b)
                 node = _new(node_type)
                 node._edges = (
-                    edge_a if isinstance(a, Tensor) else NOT_A_TENSOR,
-                    edge_b if isinstance(b, Tensor) else NOT_A_TENSOR,
+                    edge_a if isinstance(a, Tensor) else no_tensor,
+                    edge_b if isinstance(b, Tensor) else no_tensor,
                 )
                 node._number = next_number()
                 node._hooks = None

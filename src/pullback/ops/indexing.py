@@ -21,6 +21,9 @@ from pullback.ops.registry import ATTRIBUTES, Make, Sample, register
 from pullback.ops.shapes import moveaxis, ravel, shape_of
 from pullback.ops.structure import moved, zero_elsewhere
 
+#: From so many values on it pays to find out whether an index with integer arrays meets any entry twice.
+WORTH_COUNTING = 200
+
 
 # ------------------------------------------------------------------------------------------------------------ the index
 class Key:
@@ -37,12 +40,13 @@ class Key:
         No entry of the array can be met twice.
     """
 
-    __slots__ = ("basic", "entries", "unique")
+    __slots__ = ("_counted", "basic", "entries", "unique")
 
     def __init__(self, entries: tuple[Any, ...], basic: bool = True, unique: bool = True) -> None:
         self.entries = entries
         self.basic = basic
         self.unique = unique
+        self._counted = False
 
     def read(self, array: Any) -> Any:
         """The entries of a bare array at this index."""
@@ -64,6 +68,9 @@ class Key:
 
     def add(self, array: Any, values: Any) -> Any:
         """A fresh bare array of zeros with `values` added at this index; what is met twice is added twice."""
+        if not self.unique and not self._counted and values.size > WORTH_COUNTING and isinstance(array, np.ndarray):
+            self._counted = True
+            self.unique = self._meets_once(array.shape, values.size)
         if hasattr(array, "at"):
             place = array.at[self.entries]
             return place.max(values) if arrays.dtype_of(array).kind == "b" else place.add(values)
@@ -74,6 +81,12 @@ class Key:
             return self._through_numpy(array, values, np.add.at)
         np.add.at(array, self.entries, values)
         return array
+
+    def _meets_once(self, shape: tuple[int, ...], count: int) -> bool:
+        """Count the entries that are met; a permutation meets each once, and assigning is much quicker than adding."""
+        met = np.zeros(shape, dtype=bool)
+        met[self.entries] = True
+        return bool(np.count_nonzero(met) == count)
 
     def _understood_by(self, array: Any) -> bool:
         """True when the library knows this form of index: every one knows the basic ones, NumPy and JAX know all."""

@@ -114,7 +114,8 @@ def index_put(x: Any, index: Any, value: Any, /) -> Any:
     """`x` with `value` at `index`, out of place: what ``x[index] = value`` makes of `x`.
 
     >>> import pullback as pb
-    >>> pb.ops.inplace.index_put(pb.tensor([1.0, 2.0]), [0], 5.0)
+    >>> from pullback.ops.inplace import index_put
+    >>> index_put(pb.tensor([1.0, 2.0]), [0], 5.0)
     tensor([5., 2.])
     """
     return _put(x, key_of(index), value)
@@ -238,14 +239,27 @@ def _compute(target: Tensor, array: Any, call: Any, args: Any, options: Any) -> 
     return result, weakref.ref(private)
 
 
-def _in_place_method(method: str, name: str) -> Callable[..., Any]:
-    """The in-place form of the registered operator `name`."""
+def in_place_form(call: Callable[..., Any], ufunc: Any = None) -> Callable[..., Any]:
+    """The in-place form of an operator; `ufunc` is NumPy's function for the same value, where there is one."""
 
     def in_place(self: Tensor, *args: Any, **options: Any) -> Tensor:
-        record = REGISTRY[name]
-        if not options and isinstance(record.reference, np.ufunc) and _directly(self, record.reference, args):
+        if not options and ufunc is not None and _directly(self, ufunc, args):
             return self
-        return write_result(self, record.call, *args, **options)
+        return write_result(self, call, *args, **options)
+
+    return in_place
+
+
+def _in_place_method(method: str, name: str) -> Callable[..., Any]:
+    """The in-place form of the registered operator `name`, looked up when it is first called."""
+    form: list[Any] = []
+
+    def in_place(self: Tensor, *args: Any, **options: Any) -> Tensor:
+        if not form:
+            record = REGISTRY[name]
+            ufunc = record.reference if isinstance(record.reference, np.ufunc) else None
+            form.append(in_place_form(record.call, ufunc))
+        return form[0](self, *args, **options)
 
     in_place.__name__ = in_place.__qualname__ = method
     in_place.__doc__ = f"`{name}` of this Tensor, written into its own memory.  Returns the Tensor."
@@ -264,25 +278,33 @@ def _directly(target: Tensor, ufunc: np.ufunc, args: tuple[Any, ...]) -> bool:
     if array.__class__ is not np.ndarray or ufunc.nin != len(args) + 1 or not _is_plain(target, mode):
         return False
     bare: list[Any] = []
-    dtypes: list[Any] = [array.dtype]
     for value in args:
         if isinstance(value, Tensor):
             if not _is_plain(value, mode):
                 return False
             value = value._array
-        if value.__class__ is not np.ndarray and value.__class__ is not float and value.__class__ is not int:
+        if value.__class__ is not float and value.__class__ is not int and not _suits(value, array):
             return False
         bare.append(value)
-        dtypes.append(getattr(value, "dtype", value.__class__))
-    if np.broadcast_shapes(array.shape, *[np.shape(value) for value in bare]) != array.shape:
-        return False
-    if ufunc.resolve_dtypes((*dtypes, None))[-1] != array.dtype:
+    if array.dtype.kind != "f" and _result_dtype(ufunc, array, bare) != array.dtype:
         return False
     views.check_writable(target)
     views.own(target)
     ufunc(target._array, *bare, out=target._array)
     views.wrote(target, None)
     return True
+
+
+def _suits(value: Any, array: Any) -> bool:
+    """True for an array that changes neither the shape nor the dtype of an operation in place."""
+    if value.__class__ is not np.ndarray or value.dtype != array.dtype:
+        return False
+    return value.shape == array.shape or np.broadcast_shapes(value.shape, array.shape) == array.shape
+
+
+def _result_dtype(ufunc: np.ufunc, array: Any, values: list[Any]) -> Any:
+    kinds = [value.dtype if value.__class__ is np.ndarray else value.__class__ for value in values]
+    return ufunc.resolve_dtypes((array.dtype, *kinds, None))[-1]
 
 
 # ---------------------------------------------------------------------------------------------------------- overwriting

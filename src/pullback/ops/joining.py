@@ -195,7 +195,8 @@ def split(x: Any, sizes: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     Examples
     --------
     >>> import pullback as pb
-    >>> pb.split(pb.tensor([1.0, 2.0, 3.0]), 2)
+    >>> from pullback.ops.joining import split
+    >>> split(pb.tensor([1.0, 2.0, 3.0]), 2)
     (tensor([1., 2.]), tensor([3.]))
     """
     shape = shape_of(x)

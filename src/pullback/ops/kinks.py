@@ -1,10 +1,10 @@
 """What to do at kinks: first derivatives follow a rule, second ones are refused, unless the kink cancels.
 
-A cone (`hypot`, a norm, the absolute value of a complex number) has no derivative at its tip.  By rule the first one is 0
-there, the subgradient of least length.  A second one does not exist, and computing it from that 0 would give a wrong number
-without a sign of it, so it is refused.  But ``hypot(a, b)**2`` is smooth: its cotangent, ``2 y``, is a multiple of the
-cone y.  Then ``ct a / y`` is computed as ``(ct / y) a``, with the quotient read off the graph instead of 0 / 0, which is
-right to any order.
+A cone (`hypot`, a norm, the absolute value of a complex number) has no derivative at its tip.  By rule the first one is
+0 there, the subgradient of least length.  A second one does not exist, and computing it from that 0 would give a wrong
+number without a sign of it, so it is refused.  But ``hypot(a, b)**2`` is smooth: its cotangent, ``2 y``, is a multiple
+of the cone y.  Then ``ct a / y`` is computed as ``(ct / y) a``, with the quotient read off the graph instead of 0 / 0,
+which is right to any order.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.graph import Node, next_number
 from pullback.core.masked import Masked
 from pullback.core.primitive import SavedConstant
+from pullback.core.recorded import Recorded
 from pullback.core.saved import unpack
 from pullback.core.tensor import Tensor, wrap
 
 
 # ------------------------------------------------------------------------------------------------------------ refusing
 class Kink(Node):
-    """Stands behind a slope that is right, but whose own derivative does not exist at some entries: refuses it there."""
+    """Stands behind a slope that is right, but has itself no derivative at some entries: refuses it there."""
 
     __slots__ = ("operator_name", "where")
 
@@ -55,14 +56,14 @@ class Kink(Node):
             DerivativeRefused,
             f"the second derivative of {self.operator_name} at zero is refused (entries {', '.join(map(str, point))})",
             why="there its first derivative is 0 by convention; a second one does not exist.",
-            instead="x * x + y * y, or sum(x * x), for the square of a length; sqrt(x * x + y * y + eps) for a smooth one; "
-            "or where(...) to leave the zeros out.",
+            instead="x * x + y * y, or sum(x * x), for the square of a length; sqrt(x * x + y * y + eps) for a smooth "
+            "one; or where(...) to leave the zeros out.",
             node=self,
         )
 
 
 def kink(slope: Any, where: Any, operator_name: str) -> Any:
-    """`slope`, with its derivative refused at the entries `where`; bare arrays are not differentiated, and come back."""
+    """`slope`, with its derivative refused at the entries `where`; bare arrays come back as they are."""
     if not isinstance(slope, Tensor) or slope._resolved() is None:
         return slope
     xp = arrays.namespace(slope._array)
@@ -73,8 +74,8 @@ def kink(slope: Any, where: Any, operator_name: str) -> Any:
     return wrap(type(slope), slope._array, slope._buffer, (node, 0))
 
 
-# ------------------------------------------------------------------------------------------------- quotients of the graph
-#: How the quotient passes through an operator: ``rule(node, part)``, where ``part(k)`` is the quotient of operand k or None.
+# --------------------------------------------------------------------------------------------- quotients of the graph
+#: How a factor passes through an operator: ``rule(node, part)``, where ``part(k)`` is the quotient of operand k, or None.
 QUOTIENTS: dict[Any, Callable[[Any, Callable[[int], Any]], Any]] = {}
 _DEEPEST = 50  # products nested deeper are not looked through
 
@@ -87,7 +88,7 @@ def exact_quotient(value: Any, ctx: Any) -> Any:
     if not isinstance(value, Tensor):
         return None
     found = _quotient(value._resolved(), ctx._number, {}, 0)
-    return None if found is None else found * value.__array_namespace__().ones_like(value)
+    return None if found is None else found * Recorded.xp.ones_like(value)
 
 
 def _quotient(edge: Any, number: int, known: dict[Any, Any], depth: int) -> Any:

@@ -1,190 +1,28 @@
-"""Vector norms, and what to do at their kinks.
-
-A norm is a cone: at the zero vector it has no derivative.  By rule the first derivative there is 0 (the subgradient of
-least length).  A second derivative does not exist, and computing it from that 0 would give a wrong number without a
-sign of it.  So it is refused, with two exceptions: where no cotangent comes (a structural zero), and where the kink
-cancels.  ``norm(x)**2`` is smooth: its cotangent, ``2 y``, is a multiple of the norm y, and ``ct x / y`` is then
-computed as ``(ct / y) x`` with the quotient read off the graph instead of 0 / 0, which is right to any order.
-"""
+"""Vector norms: cones, whose tips are the zero vectors (see `pullback.ops.kinks`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pullback.core import arrays
-from pullback.core.errors import DerivativeRefused, lesson
-from pullback.core.graph import Edge, Node, next_number
+from pullback.core.errors import lesson
 from pullback.core.masked import Masked
-from pullback.core.primitive import SavedConstant
 from pullback.core.recorded import Recorded
-from pullback.core.saved import unpack
-from pullback.core.tensor import Tensor, wrap
-from pullback.ops.arithmetic import Add, Divide, Multiply, Negative, Subtract
 from pullback.ops.axes import Reduction, keep, mask_of
-from pullback.ops.elementary import Square
-from pullback.ops.powers import Pow
+from pullback.ops.kinks import exact_quotient, kink
 from pullback.ops.reductions import axis_samples, max_, min_
 from pullback.ops.registry import Make, Sample, register
-from pullback.ops.selection import Where
 
 
-# ------------------------------------------------------------------------------------------------------------ the kink
-class Kink(Node):
-    """Stands behind a right slope whose own derivative does not exist at some entries, and refuses it there."""
-
-    __slots__ = ("operator_name", "where")
-
-    def __init__(self, slope: Tensor, where: Any, operator_name: str) -> None:
-        self._edges = (slope._resolved(),)
-        self._number = next_number()
-        self._saved = None
-        self._hooks = None
-        self._kind = type(slope)
-        self._specs = ((slope._array.shape, slope.dtype),)
-        self.where = where
-        self.operator_name = operator_name
-
-    def _name(self) -> str:
-        return "KinkBackward"
-
-    def _pull(self, cotangents: list[Any], task: Any) -> list[Any]:
-        ct = cotangents[0]
-        at_kink = self.where & ct.mask if ct.__class__ is Masked else self.where
-        if ct is not None and arrays.namespace(at_kink).any(at_kink):
-            raise self._refusal(at_kink)
-        return cotangents
-
-    def _refusal(self, at_kink: Any) -> DerivativeRefused:
-        point = [tuple(map(int, index)) for index in np.argwhere(np.asarray(at_kink))[:3]]
-        return lesson(
-            DerivativeRefused,
-            f"the second derivative of {self.operator_name} where it is 0 is refused (entries "
-            f"{', '.join(map(str, point))} of its argument)",
-            why="the function has a kink there: its first derivative is 0 by convention, a second one does not exist.",
-            instead="sum(x * x) for the square of a 2-norm, sqrt(sum(x * x) + eps) for a smooth norm, or where(...) to "
-            "leave the zeros out.",
-            node=self,
-        )
-
-
-def kink(slope: Any, where: Any, operator_name: str) -> Any:
-    """`slope`, with its derivative refused at the entries `where`; a bare array, which has none, comes back."""
-    if not isinstance(slope, Tensor) or slope._resolved() is None or not Recorded.xp.any(where):
-        return slope
-    xp = arrays.namespace(slope._array)
-    mask = xp.broadcast_to(mask_of(where), slope.shape)
-    return wrap(type(slope), slope._array, slope._buffer, (Kink(slope, mask, operator_name), 0))
-
-
-# ----------------------------------------------------------------------------------------------- quotients of the graph
-_DEEPEST = 50  # products nested deeper are not looked through
-
-
-def exact_quotient(value: Tensor, y: Tensor) -> Tensor | None:
-    """``value / y`` without dividing, where `value` is seen to be a multiple of `y`; ``None`` elsewhere."""
-    found = _quotient(value._resolved(), y._resolved(), {}, 0)
-    return None if found is None else found * Recorded.xp.ones_like(y)
-
-
-def _quotient(edge: Edge | None, y: Edge, known: dict[Any, Any], depth: int) -> Any:
-    """The quotient of what comes along `edge` by what comes along `y`."""
-    if not edge or depth > _DEEPEST:
-        return None
-    if edge == y:
-        return 1.0
-    if edge not in known:
-        node: Any = edge[0]
-        rule = _QUOTIENTS.get(getattr(node, "_operator", None))
-
-        def part(k: int) -> Any:
-            """The quotient of operand k, if it has the shape of the result."""
-            inner = node._edges[k]
-            same = inner and inner[0]._specs[inner[1]][0] == node._specs[0][0]
-            return _quotient(inner, y, known, depth + 1) if same else None
-
-        known[edge] = rule(node, part) if rule is not None else None
-    return known[edge]
-
-
-def _operand(node: Any, k: int) -> Any:
-    """Operand k as it was saved: a Tensor in the graph, or a constant."""
-    entry = node._entries()[k]
-    return entry.array if isinstance(entry, SavedConstant) else unpack(entry, node, "an operand")
-
-
-def _of_product(node: Any, part: Callable[[int], Any]) -> Any:
-    for k in (0, 1):
-        found = part(k)
-        if found is not None:
-            return found * _operand(node, 1 - k)
-    return None
-
-
-def _of_fraction(node: Any, part: Callable[[int], Any]) -> Any:
-    found = part(0)
-    return None if found is None else found / _operand(node, 1)
-
-
-def _of_sum(node: Any, part: Callable[[int], Any]) -> Any:
-    first, second = part(0), part(1)
-    return None if first is None or second is None else first + second
-
-
-def _of_difference(node: Any, part: Callable[[int], Any]) -> Any:
-    first, second = part(0), part(1)
-    return None if first is None or second is None else first - second
-
-
-def _of_negative(node: Any, part: Callable[[int], Any]) -> Any:
-    found = part(0)
-    return None if found is None else -found
-
-
-def _of_square(node: Any, part: Callable[[int], Any]) -> Any:
-    found = part(0)
-    return None if found is None else found * _operand(node, 0)
-
-
-def _of_power(node: Any, part: Callable[[int], Any]) -> Any:
-    found, exponent = part(0), _operand(node, 1)
-    if found is None or isinstance(exponent, Tensor) or np.any(np.less(exponent, 1)):
-        return None
-    return found if np.all(np.equal(exponent, 1)) else found * _operand(node, 0) ** (exponent - 1)
-
-
-def _of_choice(node: Any, part: Callable[[int], Any]) -> Any:
-    """``where(mask, multiple, 0.0)``: what the rules of selecting operators leave in the graph."""
-    found = part(1)
-    if found is None or node.__dict__.get("otherwise") != 0:
-        return None
-    (mask,) = node._entries()
-    return Where.apply(mask.array, found, 0.0)
-
-
-_QUOTIENTS: dict[Any, Callable[[Any, Callable[[int], Any]], Any]] = {
-    Add: _of_sum,
-    Divide: _of_fraction,
-    Multiply: _of_product,
-    Negative: _of_negative,
-    Pow: _of_power,
-    Square: _of_square,
-    Where: _of_choice,
-    Subtract: _of_difference,
-}
-
-
-# ------------------------------------------------------------------------------------------------------------ the norms
 def times_unit(ctx: Any, ct: Any, x: Any, y: Any, name: str) -> Any:
     """``ct x / y`` for ``y = c |x|`` reduced by ``ctx.form``: the vjp of a 2-norm, by rule 0 where y = 0."""
     xp, form = ctx.xp, ctx.form
     zero = y == 0
-    if isinstance(y, Tensor) and xp.any(zero):
-        quotient = exact_quotient(ct, y)
-        if quotient is not None:
-            return keep(xp, quotient, form) * x
+    quotient = exact_quotient(ct, ctx) if xp is Recorded.xp and xp.any(zero) else None
+    if quotient is not None:
+        return keep(xp, quotient, form) * x
     length, zero = keep(xp, y, form), keep(xp, zero, form)
     unit = x / xp.where(zero, xp.ones_like(length), length)
     return keep(xp, ct, form) * kink(unit, zero, name)

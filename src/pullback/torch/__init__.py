@@ -16,6 +16,7 @@ from pullback.autograd import enable_grad, inference_mode, is_grad_enabled, no_g
 from pullback.core.modes import is_inference_mode_enabled
 from pullback.torch import (
     _C,
+    _functions_creation,
     _functions_elementwise,
     _functions_indexing,
     _functions_linalg,
@@ -24,7 +25,6 @@ from pullback.torch import (
     _methods_kinds,
     amp,
     autograd,
-    creation,
     cuda,
     func,
     linalg,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.core.errors import lesson
-from pullback.torch._dtypes import as_dtype
-from pullback.torch._export import numpy_names
+import numpy as _np
+
+from pullback.core.errors import lesson as _lesson
+from pullback.torch._dtypes import as_dtype as _as_dtype
+from pullback.torch._export import numpy_names as _numpy_names
 from pullback.torch._export import xp as _xp
 from pullback.torch._missing import refuse as _refuse
-from pullback.torch._promotion import together
+from pullback.torch._promotion import together as _together
 
 __all__ = []
 
@@ -17,7 +19,7 @@ __all__ = []
 def _enter(call: Any) -> Any:
     name = call.__name__
     __all__.append(name)
-    return numpy_names(call, name)
+    return _numpy_names(call, name)
 
 
 def _axis(dim: Any) -> Any:
@@ -25,7 +27,7 @@ def _axis(dim: Any) -> Any:
 
 
 def _cast(x: Any, dtype: Any) -> Any:
-    return x if dtype is None else _xp.astype(x, as_dtype(dtype))
+    return x if dtype is None else _xp.astype(x, _as_dtype(dtype))
 
 
 # ------------------------------------------------------------------------------------------------- norms
@@ -59,6 +61,9 @@ def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = F
 
 # ------------------------------------------------------------------------------------------------- by other names
 def _same(name: str, doc: str) -> None:
+    if not hasattr(_xp.linalg, name):  # what has no operator (yet) is missing here too, and says so
+        return
+
     def call(*args: Any, **kwargs: Any) -> Any:
         return getattr(_xp.linalg, name)(*args, **kwargs)
 
@@ -78,7 +83,7 @@ _same("matrix_power", "A matrix multiplied with itself.")
 @_enter
 def solve(A: Any, B: Any, *, left: bool = True) -> Any:
     """The solution ``X`` of ``A X = B`` (``X A = B`` with ``left=False``)."""
-    a, b = together(A, B)
+    a, b = _together(A, B)
     if not left:
         return _xp.matrix_transpose(_xp.linalg.solve(_xp.matrix_transpose(a), _xp.matrix_transpose(b)))
     return _xp.linalg.solve(a, b)
@@ -87,7 +92,7 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Any:
 @_enter
 def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
     """The solution ``X`` of ``A X = B`` where A is a triangle; the other triangle of A is ignored."""
-    a, b = together(A, B)
+    a, b = _together(A, B)
     a = _xp.triu(a) if upper else _xp.tril(a)
     if unitriangular:
         a = a - a * _eye_like(a) + _eye_like(a)
@@ -95,9 +100,7 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
 
 
 def _eye_like(a: Any) -> Any:
-    import numpy as np
-
-    return np.eye(a.shape[-1], dtype=a.dtype)
+    return _np.eye(a.shape[-1], dtype=a.dtype)
 
 
 @_enter
@@ -132,7 +135,7 @@ def eigvalsh(A: Any, UPLO: str = "L") -> Any:
 
 def _hermitian(A: Any, UPLO: str) -> Any:
     if UPLO not in ("L", "U"):
-        raise lesson(RuntimeError, f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+        raise _lesson(RuntimeError, f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     return A if UPLO == "L" else A.mH
 
 
@@ -145,19 +148,19 @@ def pinv(A: Any, *, rtol: Any = None) -> Any:
 @_enter
 def matmul(input: Any, other: Any) -> Any:
     """The matrix product."""
-    return _xp.matmul(*together(input, other))
+    return _xp.matmul(*_together(input, other))
 
 
 @_enter
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
     """Inner products along an axis, the first argument conjugated."""
-    return _xp.vecdot(*together(x, y), axis=dim)
+    return _xp.vecdot(*_together(x, y), axis=dim)
 
 
 @_enter
 def cross(input: Any, other: Any, *, dim: int = -1) -> Any:
     """The cross product of vectors of length 3."""
-    return _xp.linalg.cross(*together(input, other), axis=dim)
+    return _xp.linalg.cross(*_together(input, other), axis=dim)
 
 
 @_enter
@@ -171,7 +174,7 @@ def multi_dot(tensors: Any) -> Any:
     """The product of several matrices."""
     product = tensors[0]
     for factor in tensors[1:]:
-        product = _xp.matmul(*together(product, factor))
+        product = _xp.matmul(*_together(product, factor))
     return product
 
 

@@ -12,7 +12,9 @@ import numpy as np
 from pullback.ops import inplace
 from pullback.torch._dtypes import DTYPES, as_dtype, get_default_dtype
 from pullback.torch._export import function, method, sizes_of
-from pullback.torch.creation import made
+from pullback.torch._functions_creation import made
+
+__all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
 
 class Generator:

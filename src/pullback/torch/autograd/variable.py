@@ -6,7 +6,7 @@ from typing import Any
 
 from pullback.autograd.graph import queue_callback as _queue_callback
 from pullback.core.tensor import Tensor as _Base
-from pullback.torch.creation import as_tensor as _as_tensor
+from pullback.torch._functions_creation import as_tensor as _as_tensor
 
 __all__ = ["Variable"]
 
