@@ -189,6 +189,17 @@ def test_rows_of_minus_infinity():
     assert h.tolist() == [[0, 0], [0, 0], [0.25, -0.25]]
 
 
+def test_rows_with_infinity_belong_to_it():
+    inf = math.inf
+    x = leaf([[inf, 700.0, -inf], [inf, inf, 0.0], [0.0, 0.0, -inf]])
+    y = pb.logsumexp(x, axis=1)
+    assert y.tolist() == [inf, inf, math.log(2)]
+    (g,) = pb.autograd.grad(y.sum(), x, create_graph=True)
+    assert g.tolist() == [[1, 0, 0], [0.5, 0.5, 0], [0.5, 0.5, 0]]
+    (h,) = pb.autograd.grad(g[:, 0].sum(), x)
+    assert h.tolist() == [[0, 0, 0], [0, 0, 0], [0.25, -0.25, 0]]
+
+
 # ---------------------------------------------------------------------------------------------------------- statistics
 @pytest.mark.parametrize("correction", [0, 1, 0.5])
 def test_variance_and_deviation_with_a_correction(correction):

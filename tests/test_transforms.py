@@ -321,6 +321,7 @@ def test_argnums_choose_arguments():
     assert grad(f, (0,))(3.0, 2.0, z=5.0) == (20,)
     (a, b), (c, d) = hessian(f, (0, 1))(3.0, 2.0)
     assert (a, b, c, d) == (0, 4, 4, 6)
+    assert grad(f, (0, 0, 1))(3.0, 2.0) == (4, 4, 12)
     with pytest.raises(TypeError, match="2 positional arguments"):
         grad(f, 2)(3.0, 2.0)
 
@@ -370,6 +371,9 @@ def test_auxiliary_results():
     assert (value, pull(1.0), aux) == (9, (6,), {"root": 3})
     assert jvp(f, (3.0,), (1.0,), has_aux=True) == (9, 6, {"root": 3})
     assert not value_and_grad(f, has_aux=True)(pb.tensor(3.0))[0][1]["root"].requires_grad
+    w = pb.tensor(2.0, requires_grad=True)
+    _, aux = grad(lambda x: (x**2, w * 3), has_aux=True)(3.0)
+    assert pb.autograd.grad(aux, w)[0].item() == 3
     with pytest.raises(TypeError, match="pair"):
         grad(cube, has_aux=True)(3.0)
 
@@ -475,3 +479,14 @@ def test_callables_without_a_name():
     assert grad(Square())(3.0) == 6
     with pytest.raises(GraphError, match="Square"):
         grad(Square())(np.ones(2))
+
+
+def test_arrays_of_another_library_stay_in_it():
+    xp = pytest.importorskip("array_api_strict")
+    x = xp.asarray([0.3, -0.4, 0.7])
+    for transform, expected in ((grad, grad(wave)(POINT)), (hessian, hessian(wave)(POINT))):
+        found = transform(wave)(x)
+        assert type(found) is type(x)
+        np.testing.assert_allclose(np.asarray(found), expected)
+    value, tangent = jvp(wave, (x,), (x,))
+    assert type(value) is type(tangent) is type(x)

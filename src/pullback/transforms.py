@@ -62,8 +62,7 @@ def _name(f: Any) -> str:
 
 # ---------------------------------------------------------------------------------------------------------- variables
 class Variable(Node):
-    """The place of a variable of one call: the way out to the argument it stands for, where that has a place in a
-    graph.
+    """The place of a variable of one call: the way out to the argument it stands for, where that is in a graph.
 
     ``open`` until the call returns: so long, what is computed from it may have to be differentiated.
     """
@@ -139,13 +138,12 @@ class _Call:
         self.recording = modes.is_grad_enabled()
         self.positions = _positions(f, args, argnums)
         self.given = tuple([args[k] for k in self.positions])
-        variables = {}
-        for k in self.positions:
+        variables: dict[int, list[Tensor]] = {}
+        for k in set(self.positions):
             what = f"argument {k} of {_name(f)}"
-            fresh = [_variable(leaf, what, self.recording, lasting) for leaf in _leaves(args[k])]
-            variables[k] = (fresh, _like(args[k], iter(fresh)))
-        self.flat = [x for fresh, _ in variables.values() for x in fresh]
-        self.args = [variables[k][1] if k in variables else arg for k, arg in enumerate(args)]
+            variables[k] = [_variable(leaf, what, self.recording, lasting) for leaf in _leaves(args[k])]
+        self.flat = [x for k in self.positions for x in variables[k]]
+        self.args = [_like(arg, iter(variables[k])) if k in variables else arg for k, arg in enumerate(args)]
         self.plain = not any(isinstance(leaf, Tensor) for leaf in _leaves(self.given))
 
     def run(self, kwargs: dict[str, Any], has_aux: bool = False) -> tuple[Any, Any]:
@@ -154,7 +152,7 @@ class _Call:
             result = self.f(*self.args, **kwargs)
         value, aux = self._split(result) if has_aux else (result, None)
         self.outputs = _leaves(value)
-        self.connected = self.recording and self._reaches_out()
+        self.connected = self.recording and self._reaches_out(_leaves(result))
         return value, aux
 
     def _split(self, result: Any) -> Any:
@@ -167,12 +165,12 @@ class _Call:
             instead="return value, aux.",
         )
 
-    def _reaches_out(self) -> bool:
+    def _reaches_out(self, results: list[Any]) -> bool:
         """Whether the results depend on Tensors outside: through an argument, or captured by the function."""
         own = {x._edge[0] for x in self.flat}
         if any(variable._edges for variable in own):
             return True
-        order, leaves = reach([edge[0] for y in self.outputs if isinstance(y, Tensor) and (edge := y._resolved())])
+        order, leaves = reach([edge[0] for y in results if isinstance(y, Tensor) and (edge := y._resolved())])
         return bool(leaves) or any(n.__class__ is Variable and n.open and n not in own for n in order)
 
     def __enter__(self) -> _Call:
@@ -570,11 +568,10 @@ def _outline(tree: Any) -> str:
     return "*"
 
 
-def _weight(value: Any, like: Tensor, what: str) -> Tensor:
+def _weight(weight: Any, like: Tensor, what: str) -> Tensor:
     """A cotangent or tangent as a Tensor with the shape and dtype of what it belongs to."""
-    if not isinstance(value, Tensor):
-        value = wrap(type(like), np.asarray(value) if np.isscalar(value) else value)
-    weight = value
+    if not isinstance(weight, Tensor):
+        weight = wrap(type(like), np.asarray(weight) if np.isscalar(weight) else weight)
     if not arrays.is_array(weight._array) or tuple(weight.shape) != tuple(like.shape):
         raise lesson(
             ValueError,

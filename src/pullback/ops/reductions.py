@@ -184,7 +184,7 @@ def min_(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 # ----------------------------------------------------------------------------------------------------------- logsumexp
 class Logsumexp(Reduction):
-    """``log Σ exp(x)``, shifted by the maximum.  vjp: x̄ = ȳ exp(x - y)*, 0 in a row of -∞"""
+    """``log Σ exp(x)``, shifted by the maximum.  vjp: x̄ = ȳ exp(x - y); 0 in a row of -∞, 1/n at each of n entries of ∞"""
 
     node_name = "LogsumexpBackward0"
 
@@ -208,14 +208,20 @@ class Logsumexp(Reduction):
         if count(*ctx.form[:2]) == 0:
             return spread(xp, ct, ctx.form)
         x, y = ctx.saved_tensors
-        y = xp.where(y == -xp.inf, xp.zeros_like(y), y)
-        return keep(xp, ct, ctx.form) * xp.exp(x - keep(xp, y, ctx.form))
+        endless = keep(xp, y == xp.inf, ctx.form)
+        y = keep(xp, xp.where(xp.isinf(y), xp.zeros_like(y), y), ctx.form)
+        if not xp.any(endless):
+            return keep(xp, ct, ctx.form) * xp.exp(x - y)
+        among = xp.astype(x == xp.inf, ct.dtype)
+        among = among / xp.maximum(xp.sum(among, axis=ctx.form[1], keepdims=True), xp.ones_like(y))
+        return keep(xp, ct, ctx.form) * xp.where(endless, among, xp.exp(xp.where(endless, y, x) - y))
 
 
 def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     """``log(sum(exp(x)))`` over `axis`, without overflow; see `sum` for the parameters.
 
-    A row of -inf (and an empty one) gives -inf, with a derivative of 0.
+    A row of -inf (and an empty one) gives -inf, with a derivative of 0; in a row with inf, its entries of inf share the
+    cotangent.
 
     Examples
     --------
