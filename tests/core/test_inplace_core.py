@@ -245,6 +245,16 @@ def test_a_nan_under_a_written_region_does_not_come_back():
     np.testing.assert_allclose(values([g])[0], [0.0, -1 / 16])
 
 
+def test_a_nan_under_an_overwritten_tensor_does_not_come_back():
+    for create_graph in (False, True):
+        x = leaf([0.0, 4.0])
+        with np.errstate(all="ignore"):
+            a = 1 / x
+            views.write(a, pb.tensor([7.0, 8.0]))
+            (g,) = grad(a, x, pb.tensor([1.0, np.inf]), create_graph=create_graph)
+        np.testing.assert_array_equal(values([g])[0], [0.0, 0.0])
+
+
 def test_a_write_that_no_gradient_comes_back_through():
     class Cuts(pb.Function):
         @staticmethod

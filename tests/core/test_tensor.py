@@ -224,15 +224,14 @@ def test_pickles_keep_values_and_the_wish_for_gradients():
         assert values([again])[0].tolist() == values([x])[0].tolist()
 
 
-@pytest.mark.parametrize("how", ["copy", "pickle"])
-def test_copies_of_computed_tensors_stay_connected_or_are_refused(how):
+def test_a_shallow_copy_of_a_computed_tensor_stays_connected():
     x = leaf(2.0)
     y = x * x
-    try:
-        z = copy.copy(y) if how == "copy" else pickle.loads(pickle.dumps(y))
-    except (GraphError, TypeError, RuntimeError):
-        return
-    assert not z.requires_grad or grad(z, x)[0].item() == 4.0, "never a new leaf that looks differentiable"
+    z = copy.copy(y)
+    assert z is not y
+    assert grad(z, x)[0].item() == 4.0
+    again = copy.copy(x)
+    assert again.requires_grad
 
 
 def test_clone_is_a_recorded_copy():

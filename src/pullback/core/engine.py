@@ -242,6 +242,7 @@ def _walk_graph(table: dict[Node, list[Any]], task: Pass) -> None:
                                 slot[position] = add(old, cotangent)
                                 owned.add(edge)
         if node in closing:
+            grads = cotangent = old = None  # a leaf takes over memory that nobody else holds
             for leaf in closing[node]:
                 _visit_leaf(leaf, table, task)
 

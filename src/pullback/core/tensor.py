@@ -12,6 +12,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,9 @@ from pullback.core.recorded import Recorded
 from pullback.core.versions import BORROWED, Buffer
 
 _accumulating = threading.Lock()
+_probe = [object()]
+#: What `sys.getrefcount` says of an object that one list holds and nobody else.
+_ALONE = getrefcount(_probe[0])
 _new = object.__new__
 
 
@@ -74,12 +78,14 @@ class AccumulateGrad(Node):
         return ((array.shape, arrays.dtype_of(array)),)
 
     def _pull(self, cotangents: list[Any], task: Any) -> None:
-        cotangent = cotangents[0]
-        if cotangent is None:
+        if cotangents[0] is None:
             return
         if task.record:
-            cotangent = task.connect(cotangent, ((self, 0),), True)
-        self.variable._accumulate(cotangent, task.record)
+            self.variable._accumulate(task.connect(cotangents[0], ((self, 0),), True), True)
+        elif getrefcount(cotangents[0]) == _ALONE:  # only this list holds the array
+            self.variable._accumulate(cotangents.pop(), False, fresh=True)
+        else:
+            self.variable._accumulate(cotangents[0], False)
         if self._hooks is not None:
             for hook in list(self._hooks.after_accumulate.values()):
                 result = hook(self.variable)
@@ -466,8 +472,12 @@ class Tensor:
                 instead="cast the gradient to the Tensor's dtype first.",
             )
 
-    def _accumulate(self, cotangent: Any, record: bool) -> None:
-        """Add to ``.grad``: in place, unless the sum is itself to be differentiated."""
+    def _accumulate(self, cotangent: Any, record: bool, fresh: bool = False) -> None:
+        """Add to ``.grad``: in place, unless the sum is itself to be differentiated.
+
+        A `fresh` cotangent belongs to nobody else; its memory is taken over where it is an array of its own.
+        """
+        fresh = fresh and isinstance(cotangent, np.ndarray) and cotangent.base is None and cotangent.flags.c_contiguous
         cotangent = unmask(cotangent)
         if record:
             clone = cotangent.clone() if self._grad is None else self._grad + cotangent
@@ -476,11 +486,11 @@ class Tensor:
         xp = arrays.namespace(self._array)
         with _accumulating:
             if self._grad is None:
-                self._grad = wrap(type(self), arrays.copy(cotangent, xp))
+                self._grad = wrap(type(self), cotangent if fresh else arrays.copy(cotangent, xp))
                 return
             total = self._grad._array
             if arrays.is_mutable(total):
-                total += arrays.cast(cotangent, arrays.dtype_of(total), xp)
+                total += cotangent if cotangent.dtype == total.dtype else arrays.cast(cotangent, arrays.dtype_of(total), xp)
                 self._grad._shared_buffer().touch()
             else:
                 self._grad._array = total + cotangent
