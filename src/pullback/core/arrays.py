@@ -46,6 +46,8 @@ def is_array(value: Any) -> bool:
     """True for arrays of any library, and for NumPy's scalars."""
     if isinstance(value, (np.ndarray, np.generic)):
         return True
+    if isinstance(value, type):
+        return False
     if type(value) in _namespaces:
         return True
     return hasattr(value, "__array_namespace__") or _is_foreign(value)

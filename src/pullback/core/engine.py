@@ -15,6 +15,7 @@ from typing import Any
 
 from pullback.core import modes
 from pullback.core.graph import FREED, Edge, Node, leading_to, reach
+from pullback.core.masked import Masked
 from pullback.core.places import recorded_at
 
 _task_numbers = itertools.count()
@@ -236,6 +237,8 @@ def _walk_graph(table: dict[Node, list[Any]], task: Pass) -> None:
                             old = slot[position]
                             if old is None:
                                 slot[position] = cotangent
+                            elif cotangent.__class__ is Masked:
+                                slot[position] = cotangent + old  # not every library asks the right operand
                             elif edge in owned:
                                 slot[position] = add_into(old, cotangent)
                             else:

@@ -112,12 +112,21 @@ def opaque(ctx: Any, args: tuple[Any, ...], cuts: list[str]) -> Any:
     return None
 
 
-_HARMLESS = frozenset({int, bool, str, type(None), slice, type})
+#: Kinds of value that cannot carry a derivative.
+HARMLESS = frozenset({int, bool, str, type(None), slice, type, np.dtype(float).__class__})
+
+
+def all_harmless(values: tuple[Any, ...]) -> bool:
+    """True for a tuple of shapes, axes, names."""
+    for value in values:  # noqa: SIM110 - a loop is one call less than all()
+        if value.__class__ not in HARMLESS:
+            return False
+    return True
 
 
 def has_bare_numbers(value: Any, args: Any) -> bool:
     """True for floating-point numbers and bare arrays of them, also in containers, that are none of `args`."""
-    if value.__class__ in _HARMLESS or isinstance(value, Tensor) or is_among(value, args):
+    if value.__class__ in HARMLESS or isinstance(value, Tensor) or is_among(value, args):
         return False
     contents = parts(value)
     if contents is not None:

@@ -13,7 +13,8 @@ from typing import Any
 class Masked:
     """A cotangent and a bare boolean array that is False where the cotangent is structurally zero.
 
-    The mask may be a function without arguments that makes it, because it is only needed when an elementwise rule follows.
+    The mask may be a function without arguments that makes it, because it is only needed when an elementwise rule follows;
+    that of a sum is a tuple of two masks.
     """
 
     __slots__ = ("_mask", "value")
@@ -39,8 +40,6 @@ class Masked:
             part = pending.pop()
             if part.__class__ is tuple:
                 pending.extend(part)
-            elif part.__class__ is Masked:
-                pending.append(part._mask)
             else:
                 mask = part() if callable(part) else part
                 found = mask if found is None else found | mask
@@ -56,7 +55,7 @@ class Masked:
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, Masked):
-            return Masked(self.value + other.value, (self, other))
+            return Masked(self.value + other.value, (self._mask, other._mask))
         return self.value + other
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
@@ -69,7 +68,7 @@ class Masked:
     def __iadd__(self, other: Any) -> Any:
         value = self.value
         value += unmask(other)
-        return Masked(value, (self, other)) if isinstance(other, Masked) else value
+        return Masked(value, (self._mask, other._mask)) if isinstance(other, Masked) else value
 
 
 def unmask(cotangent: Any) -> Any:

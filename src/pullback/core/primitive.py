@@ -13,7 +13,7 @@ import numpy as np
 
 from pullback.core import arrays, modes, rules, views
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
-from pullback.core.keep import has_bare_numbers
+from pullback.core.keep import HARMLESS, all_harmless, has_bare_numbers
 from pullback.core.masked import Masked, unmask
 from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
 from pullback.core.recorded import Recorded
@@ -141,7 +141,8 @@ class PrimitiveNode(Node):
                 grad = mask_rule(ctx, grad, masked, position, xp)
             producer, number = edge
             shape, dtype = producer._specs[number]
-            if grad.__class__ is not ndarray or grad.shape != shape or arrays.dtype_of(grad) != dtype:
+            plain = grad.value if grad.__class__ is Masked else grad
+            if plain.shape != shape or (plain.dtype if plain.__class__ is ndarray else arrays.dtype_of(plain)) != dtype:
                 grad = rules.fit(self, position, grad, xp)
             grads[position] = grad
         return grads
@@ -530,9 +531,16 @@ def _lent(cotangent: Any) -> Any:
 
 def _holds_results(ctx: Any, args: Any, options: Any) -> bool:
     """True when an attribute of ctx holds numbers that are no arguments: forward may have computed them from the inputs."""
-    known = [a._array if isinstance(a, Tensor) else a for a in args]
-    known.extend(options.values())
-    return any(has_bare_numbers(value, known) for value in ctx.__dict__.values())
+    known: Any = None
+    for value in ctx.__dict__.values():
+        if value.__class__ in HARMLESS or (value.__class__ is tuple and all_harmless(value)):
+            continue
+        if known is None:
+            known = [a._array if isinstance(a, Tensor) else a for a in args]
+            known.extend(options.values())
+        if has_bare_numbers(value, known):
+            return True
+    return False
 
 
 def _note_view(cls: Any, source: Any, outputs: Any, options: Any, single: bool) -> None:

@@ -70,12 +70,8 @@ class AccumulateGrad(Node):
         self._saved = None
         self._hooks = hooks
         self._kind = type(variable)
+        self._specs = ((variable._array.shape, arrays.dtype_of(variable._array)),)
         self.variable = variable
-
-    @property
-    def _specs(self) -> Any:  # type: ignore[override]
-        array = self.variable._array
-        return ((array.shape, arrays.dtype_of(array)),)
 
     def _pull(self, cotangents: list[Any], task: Any) -> None:
         if cotangents[0] is None:
@@ -306,6 +302,8 @@ class Tensor:
     def data(self, value: Tensor) -> None:
         self._shared_buffer().touch()
         self._array = value._array
+        if self._edge.__class__ is Leaf:
+            self._edge.node = None  # graphs built from now on see another shape or dtype
 
     def _alias(self) -> Tensor:
         """A bare Tensor over the same array."""

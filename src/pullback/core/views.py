@@ -169,8 +169,12 @@ class Overwrite(Node):
         return "CopyBackwards"
 
     def _pull(self, cotangents: list[Any], task: Any) -> tuple[Any]:
-        cotangent = unmask(cotangents[0])
-        return (None if cotangent is None else cotangent * 0,)
+        given = cotangents[0]
+        if given is None:
+            return (None,)
+        cotangent = unmask(given)
+        xp = Recorded.xp if task.record else arrays.namespace(cotangent)
+        return (Masked(xp.zeros_like(cotangent), lambda: np.zeros(cotangent.shape, dtype=bool)),)
 
 
 def check_writable(tensor: Tensor) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor
 from pullback.ops.families import is_operand
-from pullback.ops.inplace import write_result
+from pullback.ops.inplace import in_place_form
 from pullback.ops.registry import ATTRIBUTES, REGISTRY, Record
 
 _UNARY = {"neg", "pos", "abs", "invert"}
@@ -63,8 +65,10 @@ def _bind_operator(record: Record) -> None:
     def reflected(self: Tensor, other: Any) -> Any:
         return forward(other, self)
 
+    form = in_place_form(forward, record.reference if isinstance(record.reference, np.ufunc) else None)
+
     def in_place(self: Tensor, other: Any) -> Any:
-        return write_result(self, forward, other) if is_operand(other) else NotImplemented
+        return form(self, other) if is_operand(other) else NotImplemented
 
     setattr(Tensor, f"__{name}__", forward)
     if name not in _COMPARISON:

@@ -28,11 +28,16 @@ def all_true(like: Any) -> Any:
     return xp.ones(bare.shape, dtype=arrays.from_numpy_dtype(np.dtype(bool), xp))
 
 
+def countable(mask: Any) -> Any:
+    """The mask as something that rules can sum: only NumPy sums booleans."""
+    return mask if isinstance(mask, np.ndarray) else arrays.cast(mask, np.dtype(float), arrays.namespace(mask))
+
+
 def moved(ctx: Any, grad: Any, masked: Masked, position: int, xp: Any) -> Masked:
     """Mask rule: the mask goes the way of the cotangent, through the operator's own ``backward``."""
 
     def mask() -> Any:
-        found = ctx._operator.backward(ctx, masked.mask)
+        found = ctx._operator.backward(ctx, countable(masked.mask))
         return as_mask(unmask(found[position] if found.__class__ is tuple else found))
 
     return Masked(unmask(grad), mask)
@@ -40,4 +45,4 @@ def moved(ctx: Any, grad: Any, masked: Masked, position: int, xp: Any) -> Masked
 
 def zero_elsewhere(rule: Callable[[Any], Any], cotangent: Any) -> Masked:
     """``rule(cotangent)``, knowing that wherever the rule puts nothing the zero is structural."""
-    return Masked(rule(cotangent), lambda: as_mask(rule(all_true(cotangent))))
+    return Masked(rule(cotangent), lambda: as_mask(rule(countable(all_true(cotangent)))))
