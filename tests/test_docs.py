@@ -387,7 +387,7 @@ def test_a_wrong_quotation_is_noticed(quote, tmp_path):
 def test_dead_links_and_names_are_noticed(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# One thing, two\n")
-    check_links(page, "[a](page.md#one-thing-two) [b](https://example.org/none) `[c](none.md)(d)`\n".replace("`", "```\n", 0))
+    check_links(page, "[a](page.md#one-thing-two) [b](https://example.org/none)\n```text\n[c](none.md)\n```\n")
     for dead in ("[a](none.md)", "[a](page.md#two)", "[a](#three)"):
         with pytest.raises(Wrong):
             check_links(page, f"# One\n{dead}\n")
