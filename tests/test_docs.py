@@ -112,14 +112,15 @@ def run_block(block: Block, namespace: dict[str, Any], name: str = "page") -> st
         warnings.simplefilter("always")
         warnings.showwarning = lambda m, kind, *rest: print(f"{kind.__name__}: {m}")
         for statement in ast.parse(block.text).body:
-            expected = promised.pop(statement.end_lineno, None)
+            line = statement.end_lineno
+            expected = promised.pop(line, None)
             try:
                 value = run_statement(statement, namespace, name, block.line)
             except Exception as error:
                 print("".join(traceback.format_exception_only(error)), end="")
                 break
             if expected is not None and not agrees(expected, repr(value)):
-                raise Wrong(f"line {block.line + statement.end_lineno}: gives {value!r}, not {expected}")
+                raise Wrong(f"line {block.line + line}: gives {value!r}, not {expected}")
     if promised:
         raise Wrong(f"line {block.line + min(promised)}: nothing to compare {min(promised.items())[1]} with")
     return printed.getvalue()
@@ -212,7 +213,7 @@ def check_links(path: Path, page: str) -> None:
 
 def check_names(page: str, root: Path = ROOT) -> None:
     """Files, folders and make targets that the text mentions exist."""
-    places = [root, root / "src" / "pullback", root / "docs"]
+    places = [root, root / "src" / "pullback", root / "src" / "pullback" / "core", root / "docs"]
     for name in re.findall(r"`([\w./-]+/|[\w.-]+(?:/[\w.-]+)*\.(?:py|md|toml|json|svg))`", prose(page)):
         if not any((place / name).exists() for place in places) and name not in NOT_FILES:
             raise Wrong(f"there is no file {name}")

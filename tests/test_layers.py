@@ -36,7 +36,7 @@ LAYERS: tuple[frozenset[str], ...] = (
 # Within core: each imports from those before it. A core module that is not named may stand anywhere, without a cycle.
 CORE_ORDER = (
     *("errors", "modes", "arrays", "hooks", "places", "graph", "masked", "engine", "recorded", "versions", "tensor", "views", "saved"),
-    *("refusal", "recompute", "rules", "keep", "primitive", "capture", "ctx", "pulling", "outputs", "function", "anomaly", "differentiate"),
+    *("packing", "refusal", "recompute", "rules", "keep", "primitive", "capture", "ctx", "pulling", "outputs", "function", "anomaly", "differentiate"),
 )
 
 # What a core module must not know, whatever the layer: module -> (what it may not import, why).

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from pullback.core.differentiate import GradientEdge, get_gradient_edge
 from pullback.core.engine import current_pass
 from pullback.core.errors import GraphError, lesson
 from pullback.core.graph import Node
 from pullback.core.hooks import RemovableHandle
-from pullback.core.tensor import Tensor
+from pullback.core.packing import disable_saved_tensors_hooks, saved_tensors_hooks
+from pullback.core.tensor import Tensor, wrap
 
 __all__ = [
     "GradientEdge",
     "Node",
+    "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
     "queue_callback",
     "register_multi_grad_hook",
+    "save_on_cpu",
+    "save_on_disk",
+    "saved_tensors_hooks",
 ]
 
 
@@ -98,3 +108,70 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., Any], *, 
                 fn(grad)
 
     return _Handles([t.register_hook(lambda grad, k=k: arrived(k, grad)) for k, t in enumerate(tensors)])
+
+
+class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - used like a statement
+    """Inside, saved values are copied into memory of their own, as torch's namesake does for those on an accelerator."""
+
+    def __new__(cls, pin_memory: bool = False, device_type: str = "cuda") -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        super().__init__(lambda tensor: tensor.detach().clone(), lambda copy: copy)
+
+    def _again(self) -> Any:
+        return type(self)()
+
+
+class save_on_disk(saved_tensors_hooks):  # noqa: N801
+    """Inside, saved NumPy values are written to files and mapped into memory when backward reads them.
+
+    Parameters
+    ----------
+    folder
+        Where to write; a temporary folder by default.  Each file is removed when its value is no longer needed.
+
+    Examples
+    --------
+    >>> import pullback as pb
+    >>> x = pb.tensor([1.0, 2.0], requires_grad=True)
+    >>> with pb.autograd.graph.save_on_disk():
+    ...     y = pb.sum(pb.sin(x) * x)
+    >>> y.backward()
+    """
+
+    def __new__(cls, folder: Any = None) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, folder: Any = None) -> None:
+        self.folder = folder
+        super().__init__(lambda tensor: _OnDisk(tensor, folder), lambda stored: stored.load())
+
+    def _again(self) -> Any:
+        return type(self)(self.folder)
+
+
+class _OnDisk:
+    """The elements of one Tensor in a file that lives as long as this object."""
+
+    def __init__(self, tensor: Tensor, folder: Any) -> None:
+        import tempfile  # a heavy module of the standard library, for this rare use
+
+        array = np.ascontiguousarray(tensor._array)
+        self.kind, self.dtype, self.shape = type(tensor), array.dtype, tensor._array.shape
+        handle, self.path = tempfile.mkstemp(suffix=".saved", dir=folder)
+        with os.fdopen(handle, "wb") as file:
+            file.write(array.tobytes())
+        self._finalizer = weakref.finalize(self, _remove, self.path)
+
+    def load(self) -> Tensor:
+        """The values, mapped into memory read-only."""
+        if 0 in self.shape:
+            return wrap(self.kind, np.empty(self.shape, self.dtype))
+        mapped = np.memmap(self.path, dtype=self.dtype, mode="r", shape=self.shape or (1,))
+        return wrap(self.kind, np.asarray(mapped).reshape(self.shape))
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.remove(path)

@@ -176,14 +176,14 @@ class Function:
             answer = output
         else:
             answer, returned, outputs = attach(ctx, args, result)
-        if mode is not _ON:
-            mode._created(ctx)
         attributes = ctx.__dict__
         if attributes or len(ctx._to_save) != 1 or ctx._to_save[0] is not x or x._buffer is not None:
             if ctx._to_save or attributes:
                 keep(ctx, args, returned, outputs)
         else:
             ctx._saved, ctx._to_save = ctx._to_save, ()
+        if mode is not _ON:
+            mode._created(ctx)
         if ctx._opaque is not None:
             ctx._opaque = opaque(ctx, args, ctx._opaque)
         if ctx._marks is not None:

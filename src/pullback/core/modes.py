@@ -42,6 +42,8 @@ class Mode:
         """Told of every new node by operators that are recorded in a mode other than `ON`."""
         if self._settings.detect_anomaly:
             note_line(node)
+        if self._settings.hooks is not None:
+            pack_saved(node, self._settings.hooks)
 
     def _wrote(self, tensor: Any) -> None:
         """Told whenever a Tensor is written in place."""
@@ -65,11 +67,13 @@ class Settings:
         What the context managers of these names switch.
     watcher
         Hears of values that leave the graph while a backward is recorded.
+    hooks
+        What saved values go through (`pullback.core.packing`).
     function
         The ctx of the Function whose forward runs, where a plain mode was entered inside it.
     """
 
-    __slots__ = ("check_nan", "detect_anomaly", "function", "inference", "watcher")
+    __slots__ = ("check_nan", "detect_anomaly", "function", "hooks", "inference", "watcher")
 
     def __init__(
         self,
@@ -78,17 +82,19 @@ class Settings:
         inference: bool = False,
         watcher: Any = None,
         function: Any = None,
+        hooks: Any = None,
     ) -> None:
         self.detect_anomaly = detect_anomaly
         self.check_nan = check_nan
         self.inference = inference
         self.watcher = watcher
         self.function = function
+        self.hooks = hooks
 
     def replace(self, **changes: Any) -> Settings:
         """A copy with some fields changed; `PLAIN` itself when nothing is left."""
         fields = {name: getattr(self, name) for name in self.__slots__} | changes
-        if not any(fields[name] for name in ("detect_anomaly", "inference", "watcher", "function")):
+        if not any(fields[name] for name in ("detect_anomaly", "inference", "watcher", "function", "hooks")):
             return PLAIN
         return Settings(**fields)
 
@@ -108,6 +114,7 @@ class Special(Mode):
 
 
 note_line: Any = None  # set by places.py
+pack_saved: Any = None  # set by packing.py
 
 
 ON = Mode(True)

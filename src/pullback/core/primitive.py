@@ -15,6 +15,7 @@ from pullback.core import arrays, modes, rules, views
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
 from pullback.core.keep import HARMLESS, all_harmless, has_bare_numbers
 from pullback.core.masked import Masked, unmask
+from pullback.core.packing import Packed
 from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
 from pullback.core.recorded import Recorded
 from pullback.core.refusal import refused
@@ -199,6 +200,19 @@ class PrimitiveNode(Node):
             return str(doubt)
         return ""
 
+    def __getattr__(self, name: str) -> Any:
+        """``_saved_self``, ``_saved_other``, ``_saved_result``: saved values under torch's names."""
+        if name not in _SAVED_NAMES:
+            raise AttributeError(f"{type(self).__name__!r} object (the ctx) has no attribute {name!r}")
+        entries = self._entries()
+        if len(entries) == len(_SAVED_NAMES):  # a binary operator: both arguments, and the result
+            return _connected(entries[_SAVED_NAMES[name]], self)
+        wanted = name == "_saved_result"
+        for entry in entries:
+            if (getattr(entry, "origin", "input") == "output") is wanted:
+                return _connected(entry, self)
+        return None
+
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """One entry per argument; numbers count as Tensors without gradients."""
@@ -206,6 +220,9 @@ class PrimitiveNode(Node):
 
     def _argument_names(self) -> list[str]:
         return rules.parameter_names(self._operator.forward, 1)
+
+
+_SAVED_NAMES = {"_saved_self": 0, "_saved_other": 1, "_saved_result": 2}
 
 
 class SavedConstant:
@@ -231,6 +248,8 @@ def bare(entry: Any, node: PrimitiveNode) -> Any:
         return entry.array
     if isinstance(entry, Tensor):
         return entry._array if entry._buffer is None else unpack(entry, node, "an input")._array
+    if entry.__class__ is Packed:
+        return entry.unpack(node, "a value")._array
     entry._check(node, f"an {entry.origin}")
     return entry._array
 
@@ -490,10 +509,10 @@ def _keep(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> None:
                 found.append(entry)
         entries = tuple(found)
     ctx._saved = entries
-    if _current() is not _ON:
-        _current()._created(ctx)
     if intermediate or (ctx.__dict__ and _holds_results(ctx, args, options)):
         ctx._saved = Saved(entries or (), Rerun(args, edges, _run_again, options))
+    if _current() is not _ON:
+        _current()._created(ctx)
 
 
 def _run_again(ctx: Any, args: list[Any], options: Any) -> Any:

@@ -187,7 +187,7 @@ class FunctionNode(Ctx):
         fresh = getattr(second.ctx, "_to_save", None) or ()
         pull.entries = tuple(
             [
-                second.vouch(entry.tensor, fresh[k] if k < len(fresh) else None, f"value {k} for backward")
+                second.vouch(unpack(entry, self, "a value"), fresh[k] if k < len(fresh) else None, f"value {k} for backward")
                 if is_intermediate(entry)
                 else unpack(entry, self, "a value")
                 for k, entry in enumerate(saved.entries)
@@ -197,7 +197,7 @@ class FunctionNode(Ctx):
             if any(is_intermediate(entry) for entry in entries):
                 new = tensors_in(getattr(second.ctx, name, None))
                 values = [
-                    second.vouch(entry.tensor, new[k] if k < len(new) else None, f"the Tensor ctx.{name}")
+                    second.vouch(unpack(entry, self, f"ctx.{name}"), new[k] if k < len(new) else None, f"the Tensor ctx.{name}")
                     if is_intermediate(entry)
                     else unpack_attribute(entry, self, f"ctx.{name}")
                     for k, entry in enumerate(entries)

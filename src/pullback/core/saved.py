@@ -176,7 +176,9 @@ def pack(tensor: Any, inputs: Any, edges: Any, returned: Any = (), outputs: Any 
 
 def is_intermediate(entry: Any) -> bool:
     """True for a saved value that is neither input nor output, and could carry a derivative."""
-    return entry.__class__ is SavedTensor and arrays.is_inexact(entry.tensor.dtype)
+    if entry.__class__ is SavedTensor:
+        return arrays.is_inexact(entry.tensor.dtype)
+    return getattr(entry, "source", "") == "intermediate"  # in the keeping of hooks, see packing.py
 
 
 def unpack(entry: Any, node: Node, what: str) -> Any:

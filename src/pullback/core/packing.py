@@ -1,0 +1,172 @@
+"""Hooks on saved values: what ``save_for_backward`` keeps may be packed away (to disk, compressed, recomputed) and unpacked later.
+
+The hooks in force when an operation is recorded are those of the innermost context.  ``pack`` is called once per saved Tensor,
+``unpack`` whenever the value is read; the result takes the place in the graph that the saved Tensor had, so that derivatives of
+any order go on through it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pullback.core import modes
+from pullback.core.errors import GraphError, RuleError, lesson
+from pullback.core.graph import FREED
+from pullback.core.saved import Saved, SavedOutput, SavedTensor
+from pullback.core.tensor import Tensor, wrap
+from pullback.core.versions import BORROWED
+
+
+class SavedTensorHooks:
+    """A pair of functions: ``pack(tensor) -> anything`` and ``unpack(anything) -> tensor``."""
+
+    __slots__ = ("pack", "unpack")
+
+    def __init__(self, pack: Callable[[Tensor], Any], unpack: Callable[[Any], Tensor]) -> None:
+        self.pack = pack
+        self.unpack = unpack
+
+
+class Forbidden:
+    """In the place of hooks: why none may be entered here."""
+
+    __slots__ = ("message",)
+
+    def __init__(self, message: str) -> None:
+        self.message = message
+
+
+class Packed(SavedTensor):
+    """A saved value in the keeping of a user's hooks."""
+
+    __slots__ = ("_place", "_unpack", "_value", "source")
+
+    def __init__(self, value: Any, unpack: Any, kind: Any, place: Any, source: str) -> None:
+        self._value = value
+        self._unpack = unpack
+        self._place = place
+        self._buffer = BORROWED  # never the short path
+        self.tensor = kind
+        self.source = source
+
+    def _check(self, node: Any, what: str) -> None:
+        """Nothing to check: the hooks answer for the value."""
+
+    def unpack(self, node: Any, what: str) -> Any:
+        value = self._unpack(self._value)
+        if not isinstance(value, Tensor):
+            raise lesson(
+                TypeError,
+                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(value).__name__}",
+                instead="return the Tensor that pack was given, or an equal one.",
+            )
+        return wrap(self.tensor, value._array, value._buffer, self._place)
+
+
+def pack_saved(node: Any, hooks: Any) -> None:
+    """Hand everything that a fresh node saved to the hooks."""
+    if isinstance(hooks, Forbidden):
+        return
+    saved = node._saved
+    if saved is not None and saved is not FREED:
+        if saved.__class__ is Saved:
+            saved.entries = tuple([pack_entry(entry, node, hooks) for entry in saved.entries])
+        else:
+            node._saved = tuple([pack_entry(entry, node, hooks) for entry in saved])
+    kept = getattr(node, "_kept", None)
+    if kept:
+        node._kept = {
+            name: (structure, [pack_entry(entry, node, hooks) for entry in entries])
+            for name, (structure, entries) in kept.items()
+        }
+
+
+modes.pack_saved = pack_saved
+
+
+def pack_entry(entry: Any, node: Any, hooks: SavedTensorHooks) -> Any:
+    """One saved value as the hooks keep it; what is no Tensor stays as it is."""
+    if isinstance(entry, Tensor):
+        return _packed(entry, entry, entry._resolved(), "input", hooks)
+    if entry.__class__ is SavedOutput:
+        shown = wrap(entry.kind, entry._array, entry._buffer)
+        return _packed(entry, shown, (node, entry.position), "output", hooks)
+    if isinstance(entry, SavedTensor):
+        return _packed(entry, entry.tensor, entry._edge, entry.origin, hooks)
+    return entry
+
+
+def _packed(entry: Any, shown: Tensor, place: Any, source: str, hooks: SavedTensorHooks) -> Any:
+    version = shown._version
+    settings = modes.current()._settings.replace(hooks=None, function=None)
+    token = modes.enter(modes.plain(False, settings))
+    try:
+        value = hooks.pack(shown)
+    finally:
+        modes.leave(token)
+    if shown._version != version:
+        raise lesson(
+            RuleError,
+            "A saved tensor pack hook is modifying its input in place",
+            why="the value is saved for backward, and others may hold the same memory.",
+            instead="pack a copy: tensor.clone().",
+        )
+    return Packed(value, hooks.unpack, type(shown), place, source)
+
+
+class saved_tensors_hooks(modes._Switch):  # noqa: N801 - used like a statement
+    """Inside, saved values go through ``pack_hook`` when they are saved and through ``unpack_hook`` when they are read.
+
+    Parameters
+    ----------
+    pack_hook
+        Called once per saved Tensor with that Tensor, without recording; whatever it returns is kept in its place.
+    unpack_hook
+        Called with what `pack_hook` returned, at every reading; returns a Tensor with the saved values.
+
+    Examples
+    --------
+    >>> import pullback as pb
+    >>> x = pb.tensor(3.0, requires_grad=True)
+    >>> with pb.autograd.graph.saved_tensors_hooks(lambda t: t.numpy().tobytes(), lambda b: pb.tensor(3.0)):
+    ...     y = x * x
+    >>> y.backward()
+    >>> x.grad
+    tensor(6.)
+    """
+
+    def __new__(cls, pack_hook: Any, unpack_hook: Any) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def mode(self) -> Any:
+        old = modes.current()
+        if isinstance(old._settings.hooks, Forbidden):
+            raise lesson(GraphError, old._settings.hooks.message)
+        return modes.plain(old._recording, old._settings.replace(hooks=SavedTensorHooks(self.pack_hook, self.unpack_hook)))
+
+    def _again(self) -> Any:
+        return type(self)(self.pack_hook, self.unpack_hook)
+
+
+class disable_saved_tensors_hooks(modes._Switch):  # noqa: N801
+    """Inside, entering `saved_tensors_hooks` is an error with this message."""
+
+    def __new__(cls, error_message: str) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self, error_message: str) -> None:
+        super().__init__()
+        self.message = error_message
+
+    def mode(self) -> Any:
+        old = modes.current()
+        return modes.plain(old._recording, old._settings.replace(hooks=Forbidden(self.message)))
+
+    def _again(self) -> Any:
+        return type(self)(self.message)
