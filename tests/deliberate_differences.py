@@ -30,6 +30,8 @@ DELIBERATE = {
     # -------------------------------------------------------------------------------- modes, in-place, views
     "d6": "what inference_mode makes are ordinary Tensors: they may be saved, written and asked for gradients",
     "e7": "a view made without recording does not require gradients; writing through it is refused as in torch",
+    "q2": "hooks on saved tensors work inside the transformations of torch.func too",
+    "g4": "there is one kind of checkpoint: it is differentiable through captured Tensors, whatever use_reentrant says",
     # -------------------------------------------------------------------------------- gradcheck
     "h2b": "fast mode draws its direction from another generator, so the two projected numbers differ",
     "h11b": "fast mode draws its direction from another generator, so the perturbations differ",
@@ -41,14 +43,9 @@ DELIBERATE = {
     "o19": "a backward that leaves the graph through NumPy has no second derivative; torch gives a wrong number",
 }
 
-_HOOKS = "hooks on saved tensors"
-_CHECKPOINT = "checkpoints"
 _DUAL = "dual numbers of forward mode"
 NOT_OFFERED = {
-    **dict.fromkeys(("f1", "f2", "f4", "f8", "f9b", "f10", "f11", "f12", "q2"), _HOOKS),
-    **dict.fromkeys(("g1", "g2", "g3", "g4", "g4b", "g5", "g8", "g9"), _CHECKPOINT),
     **dict.fromkeys(("k1", "k3", "k4", "k8", "k10", "k11", "k12", "k14"), _DUAL),
-    "e12": "the _saved_* attributes of built-in nodes",
     "e14": "allow_mutation_on_saved_tensors",
     "e15": "torch.autograd._unsafe_preserve_version_counter",
     "j3b": "the vmap staticmethod of a Function: vmap is a loop here",

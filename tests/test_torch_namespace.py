@@ -7,6 +7,7 @@ gradient must agree with difference quotients; where PyTorch is installed (marke
 import json
 import math
 import pickle
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -815,17 +816,115 @@ def test_func_transforms_nest_and_compose_with_the_outer_graph():
         func.grad(lambda t: t)(torch.ones(2))
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: torch.utils.checkpoint.checkpoint(torch.exp, torch.ones(1)),
-        lambda: torch.autograd.forward_ad.make_dual(torch.ones(1), torch.ones(1)),
-    ],
-)
-def test_what_is_not_offered_says_so(call):
+def test_what_is_not_offered_says_so():
     with pytest.raises(NotImplementedError, match="not offered") as caught:
-        call()
+        torch.autograd.forward_ad.make_dual(torch.ones(1), torch.ones(1))
     assert "Write instead" in "".join(caught.value.__notes__)
+
+
+# ------------------------------------------------------------------------------------------------ checkpoints
+def counted(function):
+    calls = []
+
+    def call(*args, **kwargs):
+        calls.append(1)
+        return function(*args, **kwargs)
+
+    return call, calls
+
+
+def test_a_checkpoint_has_the_derivatives_of_its_function():
+    """To third order; every pass calls the function once more."""
+    function, calls = counted(lambda x: torch.exp(torch.sin(x) * x))
+    x = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+    y, z = torch.utils.checkpoint.checkpoint(function, x, use_reentrant=False), torch.exp(torch.sin(x) * x)
+    assert len(calls) == 1
+    for order in range(1, 4):
+        (y,), (z,) = (torch.autograd.grad(value, x, create_graph=True) for value in (y, z))
+        assert math.isclose(y.item(), z.item(), rel_tol=1e-13)
+        assert len(calls) >= 1 + order
+    assert torch.autograd.gradcheck(lambda t: torch.utils.checkpoint.checkpoint(torch.sin, t), x)
+    assert torch.autograd.gradgradcheck(lambda t: torch.utils.checkpoint.checkpoint(torch.sin, t), x)
+
+
+def test_a_checkpoint_keeps_nothing_but_its_arguments():
+    """The intermediate value is gone after the call, and lives during the backward pass only."""
+    kept = []
+
+    def function(x):
+        middle = torch.exp(x)
+        kept.append(weakref.ref(middle._array))
+        return torch.sin(middle)
+
+    x = tensor(0.1, 0.2)
+    y = torch.utils.checkpoint.checkpoint(function, x)
+    assert kept[0]() is None
+    y.sum().backward()
+    assert [ref() for ref in kept] == [None, None]
+    assert x.grad.tolist() == pytest.approx((np.cos(np.exp([0.1, 0.2])) * np.exp([0.1, 0.2])).tolist())
+
+
+def test_a_checkpoint_of_a_function_with_intermediates_nested_and_with_several_results():
+    x = tensor(0.3, 0.7)
+    inputs = (torch.tensor([[0.3, 0.7]], dtype=torch.float64, requires_grad=True), x, tensor(0.5, 0.5), 1e-5)
+    assert torch.autograd.gradgradcheck(lambda *t: torch.utils.checkpoint.checkpoint(LayerNorm.apply, *t), inputs)
+
+    def inner(t):
+        return torch.exp(t) * t, "a string", t.sum()
+
+    def outer(t):
+        a, _, b = torch.utils.checkpoint.checkpoint(inner, t)
+        return torch.sin(a) * b
+
+    assert torch.autograd.gradcheck(lambda t: torch.utils.checkpoint.checkpoint(outer, t), x)
+    assert torch.autograd.gradgradcheck(lambda t: torch.utils.checkpoint.checkpoint(outer, t), x)
+    steps = [torch.sin, torch.exp, torch.tanh, torch.cos]
+    assert torch.autograd.gradcheck(lambda t: torch.utils.checkpoint.checkpoint_sequential(steps, 2, t), x)
+
+
+def test_a_checkpoint_draws_the_same_random_numbers_again():
+    def dropout(x):
+        return x * x * (torch.rand(x.shape, dtype=x.dtype) > 0.5)
+
+    torch.manual_seed(4)
+    x = torch.ones(20, dtype=torch.float64, requires_grad=True)
+    y = torch.utils.checkpoint.checkpoint(dropout, x)
+    following = torch.rand(1)
+    y.sum().backward()
+    assert torch.equal(x.grad, 2 * y)
+    torch.manual_seed(4)
+    torch.rand(20, dtype=torch.float64)
+    assert torch.equal(torch.rand(1), following), "the pass must not change what is drawn next"
+
+
+def test_a_checkpoint_that_does_something_else_is_refused():
+    """Other saved values, other results, and arguments that were written since: each an error, never a wrong number."""
+    CheckpointError, checkpoint = torch.utils.checkpoint.CheckpointError, torch.utils.checkpoint.checkpoint
+    x, state = tensor(1.0, 2.0), {"n": 0}
+
+    def growing(t):
+        state["n"] += 1
+        return torch.sin(t) if state["n"] == 1 else torch.sin(torch.exp(t))
+
+    def drifting(t):
+        state["n"] += 1
+        return torch.sin(t * state["n"])
+
+    for function, message in ((growing, "saved during forward"), (drifting, "other values")):
+        state["n"] = 0
+        with pytest.raises(CheckpointError, match=message):
+            checkpoint(function, x).sum().backward()
+    argument = x * 1
+    y = checkpoint(torch.sin, argument)
+    argument.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_a_checkpoint_is_differentiable_through_captured_tensors():
+    w, x = tensor(3.0), torch.tensor([2.0], dtype=torch.float64)
+    torch.utils.checkpoint.checkpoint(lambda t: torch.sin(t * w), x).sum().backward()
+    assert w.grad.item() == pytest.approx(2 * math.cos(6.0))
 
 
 # ------------------------------------------------------------------------------------------------ Functions as people write them

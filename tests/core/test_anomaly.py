@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from core.helpers import Square, leaf, ones_like, teaches
 
 import pullback as pb
+from core.helpers import Square, leaf, ones_like, teaches
 from pullback.autograd import detect_anomaly, grad, set_detect_anomaly
 from pullback.core import modes, places
 from pullback.core.errors import FreedGraphError, RuleError
@@ -115,7 +115,9 @@ def test_errors_say_where_the_node_was_recorded_when_detection_was_on():
         y.backward()
 
 
-@pytest.mark.parametrize("record", [lambda x: pb.sin(x), lambda x: x * x, lambda x: x.clone()], ids=["sin", "mul", "clone"])
+@pytest.mark.parametrize(
+    "record", [lambda x: pb.sin(x), lambda x: x * x, lambda x: x.clone()], ids=["sin", "mul", "clone"]
+)
 def test_operators_are_located_too(record):
     x = leaf(1.0)
     with detect_anomaly():
@@ -152,7 +154,9 @@ def test_the_place_of_a_rule():
         return g
 
     assert f"{__file__}:" in places.defined_at(rule)
-    assert f"{__file__}:" in places.defined_at(pb.once_differentiable(rule)), "of the user's function, not of the wrapper"
+    assert f"{__file__}:" in places.defined_at(pb.once_differentiable(rule)), (
+        "of the user's function, not of the wrapper"
+    )
     assert places.defined_at(pb.Function.backward) == ""
     assert places.defined_at(len) == ""
     assert __file__ in places.user_line()

@@ -73,7 +73,14 @@ def test_which_dtypes_carry_derivatives():
 # ------------------------------------------------------------------------------------------------ projection
 @pytest.mark.parametrize(
     ("shape", "target", "fits"),
-    [((), (3,), True), ((3,), (4, 3), True), ((1, 3), (4, 3), True), ((4,), (4, 3), False), ((2, 3), (3,), False), ((0,), (1,), False)],
+    [
+        ((), (3,), True),
+        ((3,), (4, 3), True),
+        ((1, 3), (4, 3), True),
+        ((4,), (4, 3), False),
+        ((2, 3), (3,), False),
+        ((0,), (1,), False),
+    ],
 )
 def test_broadcasting_of_shapes(shape, target, fits):
     assert arrays.broadcasts_to(shape, target) is fits

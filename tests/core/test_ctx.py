@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from core.helpers import Exp, Square, leaf, ones_like, teaches, values
 
 import pullback as pb
+from core.helpers import Exp, Square, leaf, ones_like, teaches, values
 from pullback.autograd import grad
 from pullback.core.errors import RuleError, StaleValueError
 
@@ -227,6 +227,26 @@ def test_marked_outputs_bring_none_where_nothing_is_materialised():
         assert seen == [None], switch
 
 
+def test_integer_outputs_bring_none_when_non_differentiable_gradients_are_not_materialised():
+    seen = []
+
+    class Counts(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx._materialize_non_diff_grads = False
+            return x * 2, pb.tensor([1, 2])
+
+        @staticmethod
+        def backward(ctx, g, h):
+            seen.append(h)
+            return g * 2
+
+    x = leaf(1.0)
+    Counts.apply(x)[0].backward()
+    assert seen == [None]
+    assert x.grad.item() == 2.0
+
+
 def test_marking_tensors_that_are_no_outputs_changes_nothing():
     x = leaf(1.0)
     y, z = pair(lambda ctx, g, h: g * 2, lambda ctx, outputs: ctx.mark_non_differentiable(pb.tensor(1.0))).apply(x)
@@ -383,9 +403,7 @@ def test_an_output_on_ctx_is_the_output_while_it_lives_and_its_values_afterwards
 
 def test_tensors_in_containers_on_ctx_come_back_in_their_places():
     x = leaf(0.5)
-    y = keeping(
-        lambda x, y: {"x": x, "list": [y, 1, (x, "text")], "set": {x}}, lambda kept: kept["list"][0]
-    ).apply(x)
+    y = keeping(lambda x, y: {"x": x, "list": [y, 1, (x, "text")], "set": {x}}, lambda kept: kept["list"][0]).apply(x)
     kept = y.grad_fn.kept
     assert kept["x"] is x
     assert kept["list"][0] is y
@@ -398,7 +416,11 @@ def test_tensors_in_containers_on_ctx_come_back_in_their_places():
 
 @pytest.mark.parametrize(
     ("value_of", "use"),
-    [(lambda x, y: x, lambda kept: pb.exp(kept)), (lambda x, y: y, lambda kept: kept), (lambda x, y: [y], lambda kept: kept[0])],
+    [
+        (lambda x, y: x, lambda kept: pb.exp(kept)),
+        (lambda x, y: y, lambda kept: kept),
+        (lambda x, y: [y], lambda kept: kept[0]),
+    ],
     ids=["input", "output", "container"],
 )
 def test_tensors_on_ctx_are_checked_for_writes_like_saved_ones(value_of, use):

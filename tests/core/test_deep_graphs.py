@@ -5,9 +5,9 @@ import time
 
 import numpy as np
 import pytest
-from core.helpers import AddOne, Exp, Item, Number, PrimitiveSquare, Sink, Square, alive, leaf, without_gc
 
 import pullback as pb
+from core.helpers import AddOne, Exp, Item, Number, PrimitiveSquare, Sink, Square, alive, leaf, without_gc
 from pullback.autograd import grad
 from pullback.core.engine import Pass, run
 from pullback.core.graph import Node

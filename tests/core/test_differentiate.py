@@ -7,12 +7,38 @@ import warnings
 
 import numpy as np
 import pytest
-from core.helpers import Exp, Item, Product, Square, Total, derivatives, leaf, ones_like, teaches, values
 
 import pullback as pb
+from core.helpers import (
+    Exp,
+    Item,
+    PrimitiveSquare,
+    Product,
+    Square,
+    Total,
+    derivatives,
+    leaf,
+    ones_like,
+    teaches,
+    values,
+)
 from pullback.autograd import backward, grad
 from pullback.core.differentiate import GradientEdge, get_gradient_edge
 from pullback.core.errors import GraphError, UnusedInputError
+
+
+class Intermediate(pb.Function):
+    """x², with an intermediate."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x * 2)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (twice,) = ctx.saved_tensors
+        return g * twice
 
 
 # ------------------------------------------------------------------------------------------------ backward: accumulation
@@ -67,6 +93,22 @@ def test_with_create_graph_backward_adds_out_of_place_and_warns_of_the_cycle():
     assert x.grad is not first
     assert values([first, x.grad]) == [6.0, 12.0]
     assert grad(x.grad, x)[0].item() == 4.0
+
+
+@pytest.mark.filterwarnings("ignore:Using backward:UserWarning")
+@pytest.mark.parametrize(
+    "operator", [Square.apply, PrimitiveSquare.apply, Intermediate.apply, lambda x: x * x, lambda x: x * x + x]
+)
+def test_backward_with_create_graph_goes_through_every_kind_of_node(operator):
+    x = leaf(3.0)
+    operator(x).backward(create_graph=True)
+    first, x.grad = x.grad, None
+    first.backward(create_graph=True)
+    second, x.grad = x.grad, None
+    second.backward()
+    np.testing.assert_allclose(values([first]), values(grad(operator(x), x)))
+    assert second.item() == 2.0
+    assert x.grad is None or x.grad.item() == 0.0
 
 
 def test_grad_with_create_graph_does_not_warn():
@@ -264,7 +306,10 @@ def test_unused_inputs():
     x, w = leaf(2.0), leaf(3.0)
     y = x * x
     with teaches(
-        UnusedInputError, "index 1", "not have been used in the graph", notes=["materialize_grads=True", "allow_unused=True"]
+        UnusedInputError,
+        "index 1",
+        "not have been used in the graph",
+        notes=["materialize_grads=True", "allow_unused=True"],
     ) as caught:
         grad(y, [x, w], retain_graph=True)
     assert caught.value.position == 1
@@ -341,7 +386,9 @@ def test_an_edge_stays_where_the_tensor_was_when_it_was_taken():
 
 
 def test_edges_need_gradients_and_cannot_be_materialised():
-    with teaches(GraphError, "gradient edge for a Tensor that does not require gradients", notes=["requires_grad=True"]):
+    with teaches(
+        GraphError, "gradient edge for a Tensor that does not require gradients", notes=["requires_grad=True"]
+    ):
         get_gradient_edge(pb.tensor(1.0))
     x, w = leaf(2.0), leaf(3.0)
     with teaches(GraphError, "materialize_grads", "GradientEdge"):
@@ -356,7 +403,9 @@ class TestBadInput:
 
     def test_outputs_without_a_graph(self):
         with teaches(
-            GraphError, "element 0 of tensors does not require grad and does not have a grad_fn", notes=["requires_grad=True"]
+            GraphError,
+            "element 0 of tensors does not require grad and does not have a grad_fn",
+            notes=["requires_grad=True"],
         ):
             pb.tensor(1.0).backward()
         with teaches(GraphError, "element 1 of tensors"):
@@ -392,7 +441,10 @@ class TestBadInput:
 
     def test_several_elements_without_a_seed(self):
         with teaches(
-            GraphError, "implicitly created only for scalar outputs", "[2]", notes=["y.sum().backward()", "gradient=weights"]
+            GraphError,
+            "implicitly created only for scalar outputs",
+            "[2]",
+            notes=["y.sum().backward()", "gradient=weights"],
         ):
             (self.x * 1).backward()
         with teaches(GraphError, "scalar outputs", "output 1", "[0]"):
@@ -420,7 +472,9 @@ class TestBadInput:
 
     @pytest.mark.parametrize("wrong", [3, 2.0, np.ones(2), [1.0, 2.0]], ids=["int", "float", "ndarray", "list"])
     def test_seeds_of_the_wrong_type(self, wrong):
-        with teaches(TypeError, "gradients can be either Tensors or None", type(wrong).__name__, notes=["pullback.asarray"]):
+        with teaches(
+            TypeError, "gradients can be either Tensors or None", type(wrong).__name__, notes=["pullback.asarray"]
+        ):
             (self.x * 1).backward(wrong)
 
     def test_seeds_of_the_wrong_kind_of_number(self):

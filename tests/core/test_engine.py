@@ -3,8 +3,8 @@
 import threading
 
 import pytest
-from core.helpers import Number, Sink, teaches
 
+from core.helpers import Number, Sink, teaches
 from pullback.core import engine, modes
 from pullback.core.engine import Pass, current_pass, run
 from pullback.core.graph import FREED

@@ -4,9 +4,9 @@ import inspect
 import traceback
 
 import pytest
-from core.helpers import Square, leaf
 
 import pullback as pb
+from core.helpers import Square, leaf
 from pullback.core import errors
 from pullback.core.errors import PullbackError, RuleError, lesson
 

@@ -7,9 +7,9 @@ import warnings
 
 import numpy as np
 import pytest
-from core.helpers import AddOne, Exp, Item, Product, Square, derivatives, leaf, ones_like, teaches, values
 
 import pullback as pb
+from core.helpers import AddOne, Exp, Item, Product, Square, derivatives, leaf, ones_like, teaches, values
 from pullback.autograd import grad
 from pullback.core.errors import GraphError, InplaceError, RuleError
 from pullback.core.tensor import Tensor
@@ -62,7 +62,9 @@ def test_setup_context_sees_arguments_with_defaults_and_the_output_before_it_has
 
         @staticmethod
         def setup_context(ctx, inputs, output):
-            seen.append(("setup", pb.is_grad_enabled(), inputs[0] is x, inputs[1:], output.grad_fn, ctx.needs_input_grad))
+            seen.append(
+                ("setup", pb.is_grad_enabled(), inputs[0] is x, inputs[1:], output.grad_fn, ctx.needs_input_grad)
+            )
             return "ignored"
 
         @staticmethod
@@ -196,7 +198,9 @@ def test_classmethods_know_their_class():
 def test_calling_an_instance_is_explained():
     with pytest.warns(DeprecationWarning, match=r"Square.* should not be instantiated.*Square\.apply"):
         instance = Square()
-    with teaches(RuleError, "an instance of Square was called", "non-static forward", notes=["Square.apply(...)", "ctx"]):
+    with teaches(
+        RuleError, "an instance of Square was called", "non-static forward", notes=["Square.apply(...)", "ctx"]
+    ):
         instance(leaf(1.0))
 
 
@@ -293,7 +297,9 @@ def test_gradients_may_have_extra_none_at_the_end():
 
 def test_unknown_repeated_and_missing_keywords_are_explained():
     x = leaf(1.0)
-    with teaches(TypeError, "Affine.forward()", "unexpected keyword argument 'colour'", notes=["x, scale, shift, label"]):
+    with teaches(
+        TypeError, "Affine.forward()", "unexpected keyword argument 'colour'", notes=["x, scale, shift, label"]
+    ):
         Affine.apply(x, colour=1)
     with teaches(TypeError, "multiple values for argument 'x'"):
         Affine.apply(x, x=x)
@@ -319,7 +325,9 @@ def test_keyword_only_parameters_are_not_supported():
 
     x = leaf(1.0)
     assert grad(KeywordOnly.apply(x), x)[0].item() == 2.0
-    with teaches(TypeError, "unexpected keyword argument 'factor'", notes=["keyword-only parameters are not supported"]):
+    with teaches(
+        TypeError, "unexpected keyword argument 'factor'", notes=["keyword-only parameters are not supported"]
+    ):
         KeywordOnly.apply(x, factor=3.0)
 
 
@@ -670,6 +678,14 @@ def test_outputs_made_inside_forward_with_recording_on_belong_to_the_call():
     assert grad(y, x)[0].item() == 100.0
 
 
+def test_a_leaf_made_inside_forward_and_returned_belongs_to_the_call():
+    x = leaf(3.0)
+    y = returning(lambda x: x.detach().clone().requires_grad_(), lambda ctx, g: g * 100).apply(x)
+    assert y.grad_fn.name() == "ReturnsBackward"
+    y.backward()
+    assert x.grad.item() == 100.0
+
+
 def test_functions_nest_in_forward_and_in_backward():
     class Outer(pb.Function):
         @staticmethod
@@ -877,7 +893,10 @@ class TestWhatBackwardReturns:
 
     def test_too_many(self, create_graph):
         with teaches(
-            RuleError, "CustomBackward", "incorrect number of gradients (expected 2, got 3)", notes=["alpha, beta", "position"]
+            RuleError,
+            "CustomBackward",
+            "incorrect number of gradients (expected 2, got 3)",
+            notes=["alpha, beta", "position"],
         ):
             self.pull(lambda g: (g, g, g), create_graph)
 
@@ -949,7 +968,9 @@ class TestWhatBackwardReturns:
         total = wide.detach().numpy().sum(axis=0)
         found = self.pull(lambda g: (g * wide, g), create_graph, np.ones(3), np.ones((4, 3)))
         np.testing.assert_array_equal(found[0].detach().numpy(), total)
-        with teaches(RuleError, "got [4, 3] but expected shape compatible with [3]", "'alpha'", notes=["sum over the axes"]):
+        with teaches(
+            RuleError, "got [4, 3] but expected shape compatible with [3]", "'alpha'", notes=["sum over the axes"]
+        ):
             self.pull(lambda g: (wide, g), create_graph, np.ones(3), np.ones(3))
 
     def test_a_cotangent_of_the_inputs_broadcast_together_is_summed_though_the_output_is_smaller(self, create_graph):
@@ -1156,7 +1177,9 @@ def test_a_dirty_view_next_to_another_output_is_refused():
 
 
 def test_a_dirty_leaf_is_refused():
-    with teaches(InplaceError, "leaf Variable that requires grad has been used in an in-place", notes=["clone()", "no_grad"]):
+    with teaches(
+        InplaceError, "leaf Variable that requires grad has been used in an in-place", notes=["clone()", "no_grad"]
+    ):
         AddOne.apply(leaf(1.0))
 
 
@@ -1237,11 +1260,15 @@ def write_by_function(x):
 
 
 @pytest.mark.parametrize(
-    "write", [write_plain, write_quiet, write_recording, write_view, write_alias, write_by_function], ids=lambda f: f.__name__
+    "write",
+    [write_plain, write_quiet, write_recording, write_view, write_alias, write_by_function],
+    ids=lambda f: f.__name__,
 )
 def test_an_undeclared_write_into_an_input_is_refused(write):
     a = leaf([1.0, 2.0]) * 1
-    with teaches(InplaceError, "Writes.forward", "'alpha' (argument 0)", "mark_dirty", notes=["ctx.mark_dirty(x)", "clone()"]):
+    with teaches(
+        InplaceError, "Writes.forward", "'alpha' (argument 0)", "mark_dirty", notes=["ctx.mark_dirty(x)", "clone()"]
+    ):
         undeclared(write).apply(a)
 
 

@@ -3,9 +3,9 @@
 import random
 
 import pytest
-from core.helpers import Number, Sink, Square, leaf
 
 import pullback as pb
+from core.helpers import Number, Sink, Square, leaf
 from pullback.core.graph import FREED, LEAF_NUMBER, NOT_A_TENSOR, Node, leading_to, reach, walk
 
 

@@ -4,9 +4,9 @@ import gc
 
 import numpy as np
 import pytest
-from core.helpers import Exp, Product, Square, derivatives, leaf, ones_like, teaches, values
 
 import pullback as pb
+from core.helpers import Exp, Item, Product, Square, derivatives, leaf, ones_like, teaches, values
 from pullback.autograd import grad
 from pullback.core.errors import GraphError, RuleError
 
@@ -112,7 +112,11 @@ def test_what_a_hook_returns_is_checked(create_graph):
         (3, TypeError, ["expected Variable", "'int'"]),
         (np.ones(2), TypeError, ["'ndarray'"]),
         (pb.tensor([1.0]), RuleError, ["'scaled'", "changed the size of value"]),
-        (pb.tensor([1.0, 1.0], dtype="float32"), RuleError, ["'scaled'", "changed the type of value", "float64", "float32"]),
+        (
+            pb.tensor([1.0, 1.0], dtype="float32"),
+            RuleError,
+            ["'scaled'", "changed the type of value", "float64", "float32"],
+        ),
     ):
         x = leaf([1.0, 2.0])
         y = x * 1
@@ -181,6 +185,22 @@ def test_retained_gradients_follow_the_tensor_through_writes():
     assert a.retains_grad
     (a * 5).backward()
     assert a.grad.item() == 5.0
+
+
+@pytest.mark.parametrize("written", ["view", "base"])
+def test_retained_gradients_of_views_follow_writes(written):
+    x = leaf([1.0, 2.0])
+    a = x * 1
+    v = Item.apply(a, index=slice(0, 1))
+    v.retain_grad()
+    if written == "view":
+        v *= 3.0
+    else:
+        a *= 3.0
+    assert v.retains_grad
+    (v * 5).backward()
+    np.testing.assert_array_equal(v.grad.numpy(), [5.0])
+    np.testing.assert_array_equal(x.grad.numpy(), [15.0, 0.0])
 
 
 def test_recording_in_hooks_is_that_of_the_pass():

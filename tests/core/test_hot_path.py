@@ -8,9 +8,9 @@ import inspect
 
 import numpy as np
 import pytest
-from core.helpers import Exp, PrimitiveSquare, Product, Square, calls_of, leaf, ones_like
 
 import pullback as pb
+from core.helpers import Exp, PrimitiveSquare, Product, Square, calls_of, leaf, ones_like
 
 W = leaf([1.0, 1.0])
 C = pb.tensor([1.0, 1.0])
@@ -87,7 +87,9 @@ def test_the_bars():
         assert PINNED[name][2] <= 3, name
     x = leaf([0.5, 1.0])
     for operator in (pb.exp, pb.sin, lambda x: -x, lambda x: x * 2.0, lambda x: x + x, lambda x: x / 2.0):
-        assert count(lambda operator=operator: operator(x)) <= 6 + (operator.__name__ == "<lambda>"), "first use of a leaf included"
+        assert count(lambda operator=operator: operator(x)) <= 6 + (operator.__name__ == "<lambda>"), (
+            "first use of a leaf included"
+        )
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from core.helpers import AddOne, Exp, Item, Product, Square, Transpose, leaf, ones_like, teaches, values
 
 import pullback as pb
+from core.helpers import AddOne, Exp, Item, Product, Square, Transpose, leaf, ones_like, teaches, values
 from pullback.autograd import grad
 from pullback.core import views
 from pullback.core.errors import InplaceError
@@ -104,7 +104,9 @@ def test_second_derivatives_go_through_writes():
 @pytest.mark.parametrize("write", [lambda x: x.__iadd__(1), lambda x: AddOne.apply(x)], ids=["operator", "Function"])
 def test_a_leaf_is_not_written_while_recording(write):
     x = leaf([1.0, 2.0])
-    with teaches(InplaceError, "a leaf Variable that requires grad", "in-place operation", notes=["no_grad", "clone()"]):
+    with teaches(
+        InplaceError, "a leaf Variable that requires grad", "in-place operation", notes=["no_grad", "clone()"]
+    ):
         write(x)
     assert issubclass(InplaceError, RuntimeError)
     assert x.is_leaf
@@ -354,7 +356,9 @@ def test_a_result_of_a_higher_kind_of_dtype_is_refused(own, other):
         a += pb.tensor(other)
 
 
-@pytest.mark.parametrize(("own", "other"), [("float32", "float64"), ("float64", "int64"), ("uint8", "int64"), ("complex64", "complex128")])
+@pytest.mark.parametrize(
+    ("own", "other"), [("float32", "float64"), ("float64", "int64"), ("uint8", "int64"), ("complex64", "complex128")]
+)
 def test_a_result_of_the_same_kind_is_cast(own, other):
     a = pb.tensor(np.ones(2, dtype=own))
     a += pb.tensor(np.ones(2, dtype=other))

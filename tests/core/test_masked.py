@@ -4,9 +4,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from core.helpers import Square, leaf, values
 
 import pullback as pb
+from core.helpers import Square, leaf, values
 from pullback.autograd import grad
 from pullback.core.masked import Masked, unmask
 

@@ -6,9 +6,9 @@ import weakref
 
 import numpy as np
 import pytest
-from core.helpers import AddOne, Exp, Item, PrimitiveSquare, Product, Square, leaf, ones_like, without_gc
 
 import pullback as pb
+from core.helpers import AddOne, Exp, Item, PrimitiveSquare, Product, Square, leaf, ones_like, without_gc
 from pullback.autograd import grad
 
 
@@ -125,7 +125,14 @@ def retained(f):
     return lambda x: f(x).backward(retain_graph=True)
 
 
-USES = {"backward": first, "second": second, "third": third, "abandoned": abandoned, "recorded": recorded, "retained": retained}
+USES = {
+    "backward": first,
+    "second": second,
+    "third": third,
+    "abandoned": abandoned,
+    "recorded": recorded,
+    "retained": retained,
+}
 
 
 def objects_left(action, rounds, warm=10):

@@ -6,9 +6,9 @@ import threading
 import warnings
 
 import pytest
-from core.helpers import Square, leaf
 
 import pullback as pb
+from core.helpers import Square, leaf
 from pullback.core import modes
 
 

@@ -2,9 +2,21 @@
 
 import numpy as np
 import pytest
-from core.helpers import Exp, Item, PrimitiveSquare, Spread, Square, Total, derivatives, leaf, ones_like, teaches, values
 
 import pullback as pb
+from core.helpers import (
+    Exp,
+    Item,
+    PrimitiveSquare,
+    Spread,
+    Square,
+    Total,
+    derivatives,
+    leaf,
+    ones_like,
+    teaches,
+    values,
+)
 from pullback.autograd import grad
 from pullback.core.errors import FreedGraphError, RuleError, StaleValueError
 from pullback.core.tensor import Tensor
@@ -121,7 +133,9 @@ def test_options_reach_forward():
     y = Spread.apply(leaf(2.0), shape=(2, 3))
     assert y.shape == (2, 3)
     x = leaf(2.0)
-    np.testing.assert_allclose(values(derivatives(lambda x: Total.apply(Spread.apply(x * x, shape=(4,))), x)), [16.0, 8.0, 0.0])
+    np.testing.assert_allclose(
+        values(derivatives(lambda x: Total.apply(Spread.apply(x * x, shape=(4,))), x)), [16.0, 8.0, 0.0]
+    )
 
 
 def test_needs_input_grad_is_per_argument_and_narrowed_by_what_is_asked():
@@ -386,16 +400,22 @@ class TestWrongRules:
             self.pull(lambda ct: (ct, ct), create_graph)
 
     def test_shape(self, create_graph):
-        with teaches(RuleError, "WrongBackward", "got [1] but expected shape compatible with [2]", "'alpha' (argument 0)"):
+        with teaches(
+            RuleError, "WrongBackward", "got [1] but expected shape compatible with [2]", "'alpha' (argument 0)"
+        ):
             self.pull(lambda ct: Item.apply(ct, index=slice(0, 1)) if create_graph else ct[:1], create_graph)
 
-    @pytest.mark.parametrize(("wrong", "word"), [(2.0, "float"), ("text", "str"), ([1.0, 2.0], "list")], ids=lambda v: str(v))
+    @pytest.mark.parametrize(
+        ("wrong", "word"), [(2.0, "float"), ("text", "str"), ([1.0, 2.0], "list")], ids=lambda v: str(v)
+    )
     def test_type(self, create_graph, wrong, word):
         with teaches(RuleError, f"got {word}", "'alpha' (argument 0)", "WrongBackward", notes=["Write instead"]):
             self.pull(lambda ct: wrong, create_graph)
 
     def test_complex_for_real_keeps_the_real_part(self, create_graph):
-        (g,) = self.pull(lambda ct: ct * np.array([3 + 4j, 1j]) if not create_graph else ct * pb.tensor([3 + 4j, 1j]), create_graph)
+        (g,) = self.pull(
+            lambda ct: ct * np.array([3 + 4j, 1j]) if not create_graph else ct * pb.tensor([3 + 4j, 1j]), create_graph
+        )
         np.testing.assert_array_equal(values([g])[0], [3.0, 0.0])
 
 

@@ -6,9 +6,9 @@ import random
 
 import numpy as np
 import pytest
-from core.helpers import Exp, Item, Product, Square, derivatives, leaf, ones_like, teaches, values
 
 import pullback as pb
+from core.helpers import Exp, Item, Product, Square, derivatives, leaf, ones_like, teaches, values
 from pullback.autograd import grad
 from pullback.core.errors import DerivativeRefused, StaleValueError
 

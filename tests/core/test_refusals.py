@@ -1,13 +1,14 @@
 """Never silently wrong: where the graph was cut, a derivative of higher order is refused, on every route and at every order."""
 
 import copy
+import functools
 import warnings
 
 import numpy as np
 import pytest
-from core.helpers import Exp, Item, Square, Total, derivatives, leaf, ones_like, teaches, values
 
 import pullback as pb
+from core.helpers import Exp, Item, Square, Total, derivatives, leaf, ones_like, teaches, values
 from pullback.autograd import grad
 from pullback.core.errors import DerivativeRefused, GraphError
 from pullback.core.refusal import constant, refused
@@ -373,7 +374,12 @@ def test_a_bare_value_on_ctx_that_forward_computed_outside_the_graph_is_refused(
     y.backward()
     np.testing.assert_allclose(x.grad.item(), E)
     assert_refused(
-        F.apply, leaf(X), "second derivative of Kept", "ctx.kept", notes=["silently wrong", "save_for_backward"], orders=(1, 2)
+        F.apply,
+        leaf(X),
+        "second derivative of Kept",
+        "ctx.kept",
+        notes=["silently wrong", "save_for_backward"],
+        orders=(1, 2),
     )
 
 
@@ -409,6 +415,133 @@ def test_bare_constants_on_ctx_are_no_trouble_while_nothing_leaves_the_graph():
             return g * 2 * x * ctx.factor
 
     np.testing.assert_allclose(values(derivatives(Plain.apply, leaf(3.0))), [3.0, 1.0, 0.0])
+
+
+class Box:
+    """Any object of a user."""
+
+
+class SlotBox:
+    __slots__ = ("inner",)
+
+
+def boxed(kind, value):
+    box = kind()
+    box.inner = value
+    return box
+
+
+def cyclic(value):
+    first, second = Box(), Box()
+    first.inner, first.other, second.other = value, second, first
+    return second
+
+
+def closure(value):
+    return lambda: value
+
+
+CARRIERS = {
+    "item": (lambda e: e.item(), lambda k: k),
+    "float": (lambda e: float(e), lambda k: k),
+    "numpy": (lambda e: e.numpy(), lambda k: k),
+    "asarray": (lambda e: np.asarray(e) + 0, lambda k: k),
+    "tolist": (lambda e: e.tolist(), lambda k: k),
+    "detach": (lambda e: e.detach(), lambda k: k),
+    "copy": (lambda e: pb.tensor(e), lambda k: k),
+    "closure": (closure, lambda k: k()),
+    "closure over a number": (lambda e: closure(e.item()), lambda k: k()),
+    "nested closure": (lambda e: closure([closure(e)]), lambda k: k()[0]()),
+    "default argument": (lambda e: lambda e=e: e, lambda k: k()),
+    "partial": (lambda e: functools.partial(lambda a: a, e), lambda k: k()),
+    "bound method": (lambda e: e.clone, lambda k: k()),
+    "object": (lambda e: boxed(Box, e), lambda k: k.inner),
+    "object with slots": (lambda e: boxed(SlotBox, e), lambda k: k.inner),
+    "object in a list": (lambda e: [boxed(Box, e)], lambda k: k[0].inner),
+    "objects in a circle": (cyclic, lambda k: k.other.inner),
+    "object with a number": (lambda e: boxed(Box, e.item()), lambda k: k.inner),
+    "dict key": (lambda e: {e: 1}, lambda k: next(iter(k))),
+    "object array": (lambda e: np.array([e, None], dtype=object), lambda k: k[0]),
+    "generator": (lambda e: (v for v in [e]), lambda k: next(k)),
+    "iterator": (lambda e: iter([e]), lambda k: next(k)),
+}
+
+
+@pytest.mark.parametrize("how", CARRIERS)
+def test_values_carried_to_backward_by_anything_are_right_or_refused(how):
+    pack, unpack = CARRIERS[how]
+
+    class Carries(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            e = pb.exp(x)
+            ctx.kept = pack(e)
+            return e * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * unpack(ctx.kept)
+
+    x = leaf(X)
+    Carries.apply(x).backward()
+    np.testing.assert_allclose(x.grad.item(), E)
+    x = leaf(X)
+    try:
+        (g,) = grad(Carries.apply(x), x, create_graph=True)
+        (h,) = grad(g, x, create_graph=True)
+        (k,) = grad(h, x)
+    except DerivativeRefused as error:
+        assert "Carries" in str(error)
+        return
+    np.testing.assert_allclose([h.item(), k.item()], [E, E])
+
+
+def test_numbers_on_ctx_that_do_not_depend_on_the_data_are_no_trouble():
+    class Plain(pb.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.alpha, ctx.table, ctx.f = 0.5, np.array([2.0]), lambda v: v * 2
+            ctx.norm = float(np.sqrt(2.0))
+            assert y.numpy() == 1.0
+            assert x.numpy() > 0
+            ctx.save_for_backward(x)
+            return x * x * ctx.alpha
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * ctx.f(x) * ctx.alpha, None
+
+    constant_in = pb.tensor(1.0)
+    found = values(derivatives(lambda x: Plain.apply(x, constant_in), leaf(3.0)))
+    np.testing.assert_allclose(found, [3.0, 1.0, 0.0])
+
+
+def test_containers_that_contain_themselves():
+    class Circular(pb.Function):
+        @staticmethod
+        def forward(ctx, x, given):
+            e = pb.exp(x)
+            ctx.kept = [e, given]
+            ctx.kept.append(ctx.kept)
+            ctx.table = {"e": e}
+            ctx.table["self"] = ctx.table
+            return e * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.kept[0] * ctx.table["e"] / ctx.table["e"], None
+
+    given = [1]
+    given.append(given)
+    x = leaf(X)
+    Circular.apply(x, given).backward()
+    np.testing.assert_allclose(x.grad.item(), E)
+    try:
+        found = derivatives(lambda x: Circular.apply(x, given), x, 2)
+    except DerivativeRefused:
+        return
+    np.testing.assert_allclose(values(found), [E, E])
 
 
 # ------------------------------------------------------------------------------------------------ once_differentiable
@@ -611,7 +744,9 @@ def test_reading_a_differentiable_tensor_from_outside_warns_and_names_it(read):
         def backward(ctx, g):
             return g
 
-    with pytest.warns(UserWarning, match=r"Captures\.forward uses the Tensor secret\b.*no gradient.*argument.*secret\.detach\(\)"):
+    with pytest.warns(
+        UserWarning, match=r"Captures\.forward uses the Tensor secret\b.*no gradient.*argument.*secret\.detach\(\)"
+    ):
         Captures.apply(leaf(1.0))
 
 

@@ -5,8 +5,9 @@ import weakref
 
 import numpy as np
 import pytest
+
+import pullback as pb
 from core.helpers import (
-    AddOne,
     Exp,
     Item,
     PrimitiveSquare,
@@ -20,8 +21,6 @@ from core.helpers import (
     values,
     without_gc,
 )
-
-import pullback as pb
 from pullback.autograd import grad
 from pullback.core.errors import FreedGraphError, StaleValueError
 from pullback.core.tensor import Tensor
@@ -108,7 +107,9 @@ def test_inside_forward_nothing_is_saved_yet():
 
 @pytest.mark.parametrize("wrong", [3, [1], "text", np.ones(2)])
 def test_only_tensors_and_none_can_be_saved(wrong):
-    with teaches(TypeError, "save_for_backward can only save variables", "argument 1", type(wrong).__name__, notes=["ctx.name"]):
+    with teaches(
+        TypeError, "save_for_backward can only save variables", "argument 1", type(wrong).__name__, notes=["ctx.name"]
+    ):
         saving(lambda x, y: [x, wrong]).apply(leaf(1.0))
 
 

@@ -5,9 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
-from core.helpers import Item, Square, leaf, ones_like, teaches, values
 
 import pullback as pb
+from core.helpers import Item, Square, leaf, ones_like, teaches, values
 from pullback.autograd import grad
 from pullback.core import tensor as core_tensor
 from pullback.core.errors import GraphError
@@ -79,7 +79,9 @@ def test_every_inexact_dtype_can(dtype):
     assert pb.tensor([1], dtype=dtype, requires_grad=True).requires_grad
 
 
-@pytest.mark.parametrize("data", ["abc", ["a", "b"], np.array([object()], dtype=object), [[1.0], [1.0, 2.0]], None, {"a": 1}])
+@pytest.mark.parametrize(
+    "data", ["abc", ["a", "b"], np.array([object()], dtype=object), [[1.0], [1.0, 2.0]], None, {"a": 1}]
+)
 def test_data_that_are_no_numbers_are_refused_where_the_tensor_is_made(data):
     with pytest.raises((TypeError, ValueError)) as caught:
         pb.tensor(data)
@@ -165,7 +167,7 @@ def test_numbers_of_several_elements_are_refused():
     with teaches(GraphError, "no values is ambiguous"):
         bool(pb.tensor(np.ones(0)))
     with pytest.raises(TypeError, match="integer tensors of a single element"):
-        [1, 2][pb.tensor(1.0)]  # noqa: B018
+        [1, 2][pb.tensor(1.0)]
 
 
 def test_arrays_of_recorded_tensors_are_read_only_and_those_of_others_are_not():

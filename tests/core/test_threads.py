@@ -1,13 +1,14 @@
 """Many threads and tasks at once: every call has its own ctx, every thread its own mode, leaves can be shared."""
 
 import asyncio
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from core.helpers import Exp, PrimitiveSquare, Square, leaf
 
 import pullback as pb
+from core.helpers import Exp, PrimitiveSquare, Square, leaf
 from pullback.autograd import grad
 from pullback.core.errors import FreedGraphError
 
@@ -90,6 +91,24 @@ def test_shared_leaves_accumulate_every_contribution():
 
     assert not run_all(work, 6)
     np.testing.assert_array_equal(x.grad.numpy(), np.full(50, count * 21.0))
+
+
+def test_the_first_use_of_a_shared_leaf_by_many_threads():
+    """All edges of one graph lead to one accumulator, whoever made it."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(300):
+            x, found = leaf(3.0), []
+
+            def work(k, x=x, found=found):
+                y = x * x * x
+                found.append(grad(y, x)[0].item())
+
+            assert not run_all(work, 4)
+            assert found == [27.0] * 4
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_a_shared_graph_that_is_retained_serves_all():

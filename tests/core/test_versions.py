@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from core.helpers import Item, Square, leaf, ones_like
 
 import pullback as pb
+from core.helpers import Item, Square, leaf, ones_like
 from pullback.core import versions
 from pullback.core.errors import StaleValueError
 from pullback.core.versions import Buffer
@@ -110,7 +110,7 @@ def test_reversed_views_have_an_extent_too(block):
 def test_small_writes_into_a_long_array_are_told_apart():
     long = np.zeros(100_000)
     log = Buffer()
-    for k in range(0, 3000):
+    for k in range(3000):
         log.wrote(long[k : k + 1])
     assert not log.stale(long[3000:], 0)
     assert log.stale(long[2999:], 0)

@@ -10,13 +10,14 @@ from pullback.core.function import Function, once_differentiable
 from pullback.core.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 
 if _TYPE_CHECKING:
-    from pullback.autograd import forward_ad, functional
+    from pullback.autograd import checkpoint, forward_ad, functional
     from pullback.check import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
     "Function",
     "GradcheckError",
     "backward",
+    "checkpoint",
     "detect_anomaly",
     "enable_grad",
     "forward_ad",
@@ -37,6 +38,7 @@ __all__ = [
 #: What is imported when it is first named, so that ``import pullback`` stays quick: name -> module.
 _LATE = {
     "GradcheckError": "pullback.check",
+    "checkpoint": "pullback.autograd.checkpoint",
     "forward_ad": "pullback.autograd.forward_ad",
     "functional": "pullback.autograd.functional",
     "gradcheck": "pullback.check",

@@ -16,7 +16,7 @@ import numpy as np
 
 from pullback.check.numeric import DOUBLE, Line
 from pullback.core import arrays
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, hold_another_array
 
 
 def host(array: Any) -> np.ndarray:
@@ -69,7 +69,7 @@ def holding(tensor: Tensor, array: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        tensor._array = own
+        hold_another_array(tensor, own)
 
 
 @contextlib.contextmanager

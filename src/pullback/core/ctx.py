@@ -76,7 +76,7 @@ class Ctx(Node):
     _kept: dict[str, Any] | None  # attributes that hold Tensors, as (structure, entries)
     _marks: Marks | None
     _needs: tuple[bool, ...]
-    _opaque: Any  # how values left the graph in forward; afterwards (attribute, how), where that matters
+    _opaque: Any  # how values left the graph in forward; afterwards (attributes that may carry them, how)
     _outer: Any  # the mode around a running forward
     _to_save: tuple[Any, ...]
     _recording: ClassVar[bool] = False  # a running forward is a mode, see modes.py
@@ -161,9 +161,8 @@ class Ctx(Node):
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
         """Handles of the saved values, one each."""
-        return tuple(
-            [SavedHandle(entry) for entry in (self._saved if isinstance(self._saved, tuple) else self._entries())]
-        )
+        count = len(self._saved if isinstance(self._saved, tuple) else self._entries())
+        return tuple([SavedHandle(self, position) for position in range(count)])
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
@@ -188,6 +187,8 @@ class Ctx(Node):
         if pull is not None and name in pull.attributes:
             return pull.attributes[name]
         structure, entries = kept[name]
+        if not entries:
+            return structure
         return rebuild(structure, iter([unpack_attribute(entry, self, f"ctx.{name}") for entry in entries]))
 
     # ------------------------------------------------------------------------------------------ as a mode, in forward
@@ -198,10 +199,10 @@ class Ctx(Node):
 
     def _leaves(self, tensor: Tensor, how: str) -> None:
         """A value left the graph inside forward: allowed, and noted."""
+        self._opaque = self._opaque or []
+        if how not in self._opaque:
+            self._opaque.append(how)
         if tensor.requires_grad:
-            self._opaque = self._opaque or []
-            if how not in self._opaque:
-                self._opaque.append(how)
             if not how.startswith((".data", "detach")):
                 self._reads(tensor)
         if not self._outer._recording:  # an enclosing forward wants to know; an enclosing recorded backward need not

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from sys import getrefcount
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
 
@@ -172,14 +173,20 @@ def grad(
     targets = [_edge_of_input(x, k) for k, x in enumerate(ins)]
     if is_grads_batched:
         return _grad_batched(outs, ins, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
-    task = _run(outs, _seeds(outs, grad_outputs), targets, retain_graph, create_graph)
-    results = []
+    seeds = _seeds(outs, grad_outputs)
+    task = _run(outs, seeds, targets, retain_graph, create_graph)
+    results: list[Any] = []
     for k, (x, edge) in enumerate(zip(ins, targets, strict=True)):
-        found = task.captured.get(edge)
+        found = unmask(task.captured.get(edge) if edge in targets[k + 1 :] else task.captured.pop(edge, None))
         if found is not None:
-            found = unmask(found)
             kind = type(x) if isinstance(x, Tensor) else type(outs[0]) if isinstance(outs[0], Tensor) else Tensor
-            results.append(_connect(found, targets, True) if create_graph else wrap(kind, _bare(found), BORROWED))
+            if create_graph:
+                result = _connect(found, targets, True)
+                shared = any(result is other for other in (*results, *seeds))
+                results.append(wrap(kind, result._array, BORROWED, result._resolved()) if shared else result)
+            else:
+                alone = getrefcount(found) == _ALONE and _is_whole(found)
+                results.append(wrap(kind, found if alone else arrays.copy(found, arrays.namespace(found))))
         elif materialize_grads or _is_derivative_of(outs, edge):
             results.append(_zeros_like(x, create_graph))
         elif allow_unused:
@@ -189,8 +196,18 @@ def grad(
     return tuple(results)
 
 
-def _bare(found: Any) -> Any:
-    return np.asarray(found) if isinstance(found, np.generic) else found
+def _is_whole(found: Any) -> bool:
+    """True for an array that owns its memory, which may become the user's."""
+    return isinstance(found, np.ndarray) and found.base is None and found.flags.owndata and found.flags.writeable
+
+
+def _references_of_a_variable() -> int:
+    found = object()
+    return getrefcount(found)
+
+
+#: What `sys.getrefcount` says of a cotangent that one local variable holds and nobody else.
+_ALONE = _references_of_a_variable()
 
 
 def _run(

@@ -16,7 +16,7 @@ import numpy as np
 from pullback.core import modes, rules
 from pullback.core.errors import RuleError, lesson
 from pullback.core.graph import NOT_A_TENSOR, next_number
-from pullback.core.keep import CONTAINERS, is_among, keep, opaque
+from pullback.core.keep import CONTAINERS, is_among, keep
 from pullback.core.outputs import attach, plain_outputs
 from pullback.core.pulling import ClearingNode, FunctionNode, no_backward, no_vjp, refuse_both
 from pullback.core.recompute import tensors_in
@@ -120,7 +120,6 @@ class Function:
         mode = _current()
         recording = mode._recording
         ctx = _new(cls._node)
-        ctx._number = next_number()
         ctx._inputs = args
         ctx._marks = ctx._kept = ctx._opaque = ctx._saved = ctx._hooks = None
         ctx._to_save = ctx._specs = ()
@@ -142,6 +141,7 @@ class Function:
             kind = ctx._kind
             differentiable = True in ctx._needs
 
+        ctx._number = next_number()  # after the arguments found their places: a view may just have made a node
         token = _enter(ctx)
         try:
             if cls.separate:
@@ -184,8 +184,8 @@ class Function:
             ctx._saved, ctx._to_save = ctx._to_save, ()
         if mode is not _ON:
             mode._created(ctx)
-        if ctx._opaque is not None:
-            ctx._opaque = opaque(ctx, args, ctx._opaque)
+        if ctx._opaque.__class__ is list:
+            ctx._opaque = None  # something left the graph, but nothing hangs on ctx that could have come of it
         if ctx._marks is not None:
             ctx._marks.forget_tensors()
         ctx._inputs = ()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import enum
+import types
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,7 @@ def keep(ctx: Any, args: tuple[Any, ...], returned: tuple[Any, ...], outputs: tu
     entries = tuple(found)
     if ctx.__dict__:
         intermediate = _keep_attributes(ctx, args, returned, outputs) or intermediate
+        intermediate = _keep_carriers(ctx, args) or intermediate
     if intermediate:
         ctx._saved = Saved(entries, Rerun(args, edges, _run_again, None, _why_no_rerun(ctx)))
     elif entries:
@@ -67,7 +70,7 @@ def _keep_attributes(ctx: Any, args: Any, returned: Any, outputs: Any) -> bool:
     intermediate = False
     kept = {}
     for name, value in ctx.__dict__.items():
-        tensors = () if is_among(value, args) and not isinstance(value, Tensor) else tensors_in(value)
+        tensors = _looked_after(value, args)
         if tensors:
             entries = [pack(tensor, args, ctx._edges, returned, outputs) for tensor in tensors]
             kept[name] = (value if not isinstance(value, Tensor) else _SINGLE, entries)
@@ -79,6 +82,33 @@ def _keep_attributes(ctx: Any, args: Any, returned: Any, outputs: Any) -> bool:
     if kept:
         ctx._kept = kept
     return intermediate
+
+
+def _looked_after(value: Any, args: Any) -> list[Tensor]:
+    """The Tensors in an attribute that are kept one by one; a container that contains itself is a carrier instead."""
+    if isinstance(value, Tensor):
+        return [value]
+    return [] if is_among(value, args) or _circular(value) else tensors_in(value)
+
+
+def _circular(value: Any, within: tuple[int, ...] = ()) -> bool:
+    contents = parts(value)
+    if contents is None:
+        return False
+    return id(value) in within or any(_circular(item, (*within, id(value))) for item in contents)
+
+
+def _keep_carriers(ctx: Any, args: Any) -> bool:
+    """Take what may carry something unseen out of ctx's attributes, so that a second run can replace it."""
+    numbers = bool(ctx._opaque)
+    names = [name for name, value in ctx.__dict__.items() if may_carry(value, args, numbers)]
+    ctx._opaque = (tuple(names), ", ".join(ctx._opaque or ())) if names else None
+    if names:
+        kept = ctx._kept or {}
+        for name in names:
+            kept[name] = (ctx.__dict__.pop(name), ())
+        ctx._kept = kept
+    return bool(names)
 
 
 _SINGLE = Tensor(np.empty(0))
@@ -104,16 +134,10 @@ def _run_again(ctx: Any, args: list[Any], options: None) -> Any:
     return again
 
 
-def opaque(ctx: Any, args: tuple[Any, ...], cuts: list[str]) -> Any:
-    """``(attribute, how)`` when a value left the graph in forward and ctx holds a bare number that may have come of it."""
-    for name, value in ctx.__dict__.items():
-        if has_bare_numbers(value, args):
-            return name, ", ".join(cuts)
-    return None
-
-
 #: Kinds of value that cannot carry a derivative.
-HARMLESS = frozenset({int, bool, str, type(None), slice, type, np.dtype(float).__class__})
+HARMLESS = frozenset(
+    {int, bool, str, bytes, type(None), slice, type, np.dtype(float).__class__, type(Ellipsis), range, types.ModuleType}
+)
 
 
 def all_harmless(values: tuple[Any, ...]) -> bool:
@@ -124,11 +148,51 @@ def all_harmless(values: tuple[Any, ...]) -> bool:
     return True
 
 
-def has_bare_numbers(value: Any, args: Any) -> bool:
-    """True for floating-point numbers and bare arrays of them, also in containers, that are none of `args`."""
-    if value.__class__ in HARMLESS or isinstance(value, Tensor) or is_among(value, args):
+def may_carry(value: Any, known: Any, numbers: bool, within: tuple[int, ...] = ()) -> bool:
+    """True for a value on ctx through which something that depends on the inputs may reach backward unseen.
+
+    Bare numbers and arrays count when `numbers` is true.  Closures, bound methods and objects may hold anything.  The
+    arguments themselves (`known`) do not count, nor Tensors, which are looked after one by one.
+    """
+    if value.__class__ in HARMLESS or isinstance(value, (Tensor, type, enum.Enum)) or is_among(value, known):
         return False
     contents = parts(value)
     if contents is not None:
-        return any(has_bare_numbers(item, args) for item in contents)
-    return isinstance(value, (float, complex)) or (arrays.is_array(value) and arrays.is_inexact(value.dtype))
+        if id(value) in within:
+            return True
+        if isinstance(value, dict) and any(
+            isinstance(key, Tensor) or may_carry(key, known, numbers, (*within, id(value))) for key in value
+        ):
+            return True
+        return any(may_carry(item, known, numbers, (*within, id(value))) for item in contents)
+    if isinstance(value, (float, complex)):
+        return numbers
+    if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
+        return bool(getattr(value, "__closure__", None) or getattr(value, "__defaults__", None)) or (
+            isinstance(getattr(value, "__self__", None), Tensor)
+        )
+    if arrays.is_array(value):
+        return arrays.dtype_of(value).kind == "O" or (numbers and arrays.is_inexact(value.dtype))
+    members = _members(value)
+    if members is None:
+        return True
+    return id(value) not in within and any(
+        isinstance(item, Tensor) or may_carry(item, known, numbers, (*within, id(value))) for item in members
+    )
+
+
+def _members(value: Any) -> list[Any] | None:
+    """What an instance of a plain Python class holds; ``None`` for what cannot be looked into."""
+    kind = type(value)
+    if not kind.__flags__ & _PYTHON_CLASS or kind.__module__ in {"builtins", "functools"}:
+        return None
+    slots = [name for base in kind.__mro__ for name in _names(getattr(base, "__slots__", ()))]
+    held = [getattr(value, name, None) for name in slots if name not in {"__dict__", "__weakref__"}]
+    return held + list(getattr(value, "__dict__", {}).values())
+
+
+def _names(slots: Any) -> tuple[str, ...]:
+    return (slots,) if isinstance(slots, str) else tuple(slots)
+
+
+_PYTHON_CLASS = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement

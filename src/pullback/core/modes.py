@@ -32,8 +32,8 @@ class Mode:
     def _leaves(self, tensor: Any, how: str) -> None:
         """Told whenever the value of a Tensor leaves the graph; whoever watches a rule wants to know."""
         settings = self._settings
-        if settings is not PLAIN and tensor.requires_grad:
-            if settings.watcher is not None:
+        if settings is not PLAIN:
+            if settings.watcher is not None and tensor.requires_grad:
                 settings.watcher.leaves(tensor, how)
             if settings.function is not None:
                 settings.function._leaves(tensor, how)

@@ -72,7 +72,8 @@ def attach(ctx: Any, args: tuple[Any, ...], result: Any) -> tuple[Any, tuple[Any
         elif not inexact[position] or any(output is t for t in skip):
             outputs.append(_without_history(ctx, args, output, dirty))
             if not ctx._materialize_non_diff_grads:
-                ctx._marks.non_differentiable = (*ctx._marks.non_differentiable, position)
+                marks = ctx._marked()
+                marks.non_differentiable = (*marks.non_differentiable, position)
         else:
             outputs.append(_with_history(ctx, args, output, position, dirty, len(raw)))
     made = [None if any(r is value for value in args) and all(r is not d for d in dirty) else r for r in raw]

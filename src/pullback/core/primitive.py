@@ -13,7 +13,7 @@ import numpy as np
 
 from pullback.core import arrays, modes, rules, views
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
-from pullback.core.keep import HARMLESS, all_harmless, has_bare_numbers
+from pullback.core.keep import HARMLESS, all_harmless, may_carry
 from pullback.core.masked import Masked, unmask
 from pullback.core.packing import Packed
 from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
@@ -183,7 +183,9 @@ class PrimitiveNode(Node):
 
     def _recompute(self, shadow: Any, entries: tuple[Any, ...]) -> str:
         """Put recorded intermediates in the place of bare ones.  The reason where that is not possible."""
-        second = Recomputed(self, self._saved.rerun)
+        rerun = self._saved.rerun
+        second = Recomputed(self, rerun)
+        known = [*rerun.options.values(), *[getattr(entry, "array", None) for entry in entries]]
         values = list(shadow._saved)
         try:
             for k, entry in enumerate(entries):
@@ -193,7 +195,7 @@ class PrimitiveNode(Node):
                     values[k] = second.vouch_for(self._kind, entry.array, new, f"value {k} for backward")
             shadow._saved = tuple(values)
             for name, value in self.__dict__.items():
-                if has_bare_numbers(value, [getattr(entry, "array", None) for entry in entries]):
+                if may_carry(value, known, True):
                     new = getattr(second.ctx, name, None)
                     shadow.__dict__[name] = second.vouch_for(self._kind, value, new, f"ctx.{name}")
         except Unvouched as doubt:
@@ -535,7 +537,7 @@ def _entry(value: Any, args: Any, edges: Any, outputs: Any, options: Any) -> Any
     for position, output in enumerate(outputs):
         if isinstance(output, Tensor) and output._array is value:
             return SavedOutput(output, position) if output._edge is not None else SavedPlain(output)
-    return _Intermediate(value) if has_bare_numbers(value, options.values()) else SavedConstant(value)
+    return _Intermediate(value) if may_carry(value, options.values(), True) else SavedConstant(value)
 
 
 def _lent(cotangent: Any) -> Any:
@@ -557,7 +559,7 @@ def _holds_results(ctx: Any, args: Any, options: Any) -> bool:
         if known is None:
             known = [a._array if isinstance(a, Tensor) else a for a in args]
             known.extend(options.values())
-        if has_bare_numbers(value, known):
+        if may_carry(value, known, True):
             return True
     return False
 

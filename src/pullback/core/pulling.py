@@ -15,7 +15,7 @@ from pullback.core.ctx import CLEARED, Ctx, Pull, pulling, unpack_attribute
 from pullback.core.errors import RuleError, lesson
 from pullback.core.graph import NOT_A_TENSOR
 from pullback.core.masked import unmask
-from pullback.core.recompute import Recomputed, Watcher, rebuild, tensors_in
+from pullback.core.recompute import Recomputed, Watcher, rebuild, same_numbers, tensors_in
 from pullback.core.recorded import Recorded
 from pullback.core.refusal import refused
 from pullback.core.saved import Saved, is_intermediate, unpack
@@ -136,7 +136,7 @@ class FunctionNode(Ctx):
             pulling.reset(outer)
 
     def _pull_recorded(self, cotangents: list[Any], pull: Pull, task: Any) -> Any:
-        self._recompute(pull)
+        doubt = self._recompute(pull)
         incoming = self._incoming(cotangents, True)
         watcher = Watcher([*self._edges, (self, 0), *[c._resolved() for c in incoming if isinstance(c, Tensor)]])
         settings = modes.current()._settings.replace(watcher=watcher)
@@ -145,15 +145,22 @@ class FunctionNode(Ctx):
             grads = self._fit(self._call_rule(incoming), True, task)
         finally:
             modes.leave(token)
-        reason = self._reason_to_refuse(watcher)
+        reason = self._reason_to_refuse(watcher, doubt)
         if reason:
             edges = [*self._edges, *[c._resolved() for c in incoming if isinstance(c, Tensor)]]
             grads = [g if g is None else refused(g, edges, *reason) for g in grads]
         return grads
 
-    def _reason_to_refuse(self, watcher: Watcher) -> Any:
+    def _reason_to_refuse(self, watcher: Watcher, doubt: str) -> Any:
         """Why the gradients just computed must not be differentiated again, if they must not."""
         name = self._operator.__name__
+        if doubt:
+            return (
+                f"the second derivative of {name} is refused: {doubt}",
+                "whether it depends on the inputs is unknown; as a constant it could make the derivative silently wrong.",
+                "save inputs or outputs as Tensors with ctx.save_for_backward, and compute the rest from them in backward; or "
+                "pass a constant to apply as an argument.",
+            )
         if watcher.once:
             return (
                 f"trying to differentiate twice a function that was marked with @once_differentiable: {name}",
@@ -168,21 +175,16 @@ class FunctionNode(Ctx):
                 "what was computed from that value counts as constant, and the derivative would be silently wrong.",
                 "use Tensor operators in backward; or write the backward as a Function of its own, with its own backward.",
             )
-        if self._opaque:
-            return (
-                f"the second derivative of {name} is refused: ctx.{self._opaque[0]} is a bare number or array, and forward "
-                f"took an input out of the graph by {self._opaque[1]}",
-                "whether it depends on the inputs is unknown; as a constant it could make the derivative silently wrong.",
-                "save inputs or outputs as Tensors with ctx.save_for_backward, and compute it from them in backward; or "
-                "pass a constant to apply as an argument.",
-            )
         return None
 
-    def _recompute(self, pull: Pull) -> None:
-        """Where forward saved intermediates: their versions from a second, recorded run of forward."""
+    def _recompute(self, pull: Pull) -> str:
+        """Where forward saved intermediates: their versions from a second, recorded run of forward.
+
+        Returns why the gradients that come of it must not be differentiated again, if they must not.
+        """
         saved = self._saved
         if saved.__class__ is not Saved:
-            return
+            return ""
         second = Recomputed(self, saved.rerun)
         fresh = getattr(second.ctx, "_to_save", None) or ()
         pull.entries = tuple(
@@ -203,6 +205,22 @@ class FunctionNode(Ctx):
                     for k, entry in enumerate(entries)
                 ]
                 pull.attributes[name] = rebuild(structure, iter(values))
+        return self._recompute_carriers(pull, second) if self._opaque else ""
+
+    def _recompute_carriers(self, pull: Pull, second: Recomputed) -> str:
+        """Closures, objects and bare numbers on ctx, from the second run."""
+        names, how = self._opaque
+        for name in names:
+            old, new = self._kept[name][0], getattr(second.ctx, name, None)  # type: ignore[index]
+            trouble = second.trouble
+            if not trouble and second.watcher.cuts and not second.is_constant(name, old):
+                trouble = f"forward took a value out of the graph by {', '.join(second.watcher.cuts)}"
+            if not trouble and not same_numbers(old, new):
+                trouble = "running forward again gave another one"
+            if trouble:
+                return f"ctx.{name} may hold something that depends on the inputs, and {trouble}"
+            pull.attributes[name] = new
+        return ""
 
     def apply(self, *cotangents: Any) -> Any:
         """Call the rule of this node on cotangents."""

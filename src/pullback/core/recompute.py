@@ -86,6 +86,7 @@ class Recomputed:
         self.trouble = rerun.impossible
         self.watcher = Watcher(node._edges)
         self.ctx: Any = None
+        self._rerun, self._elsewhere = rerun, None
         if not self.trouble:
             self._run(rerun)
 
@@ -137,11 +138,25 @@ class Recomputed:
             return assemble(old, [self.vouch_for(kind, a, b, what) for a, b in zip(contents, others, strict=True)])
         if arrays.is_array(old):
             return self.vouch(wrap(kind, old), new, what) if arrays.is_inexact(old.dtype) else old
-        if isinstance(old, (float, complex)):
-            if self.trouble or self.watcher.cuts or new != old:
-                cut = self.trouble or f"a value left the graph in forward by {', '.join(self.watcher.cuts)}."
-                raise Unvouched(f"{what} holds a number that may depend on the inputs: {cut}")
-        return old
+        if self.trouble or self.watcher.cuts or not same_numbers(old, new):
+            cut = self.trouble or f"a value left the graph in forward by {', '.join(self.watcher.cuts) or 'another way'}."
+            raise Unvouched(f"{what} may hold something that depends on the inputs: {cut}")
+        return new
+
+    def is_constant(self, name: str, old: Any) -> bool:
+        """True when the number ``ctx.name`` stays what it is while the inputs change: then it is no function of them."""
+        if not is_number(old):
+            return False
+        if self._elsewhere is None:
+            token = modes.enter(modes.OFF)
+            try:
+                moved = [_moved(value) for value in self._rerun.arguments(self.node)]
+                self._elsewhere = self._rerun.call(self.node, moved, self._rerun.options)
+            except Exception:
+                return False
+            finally:
+                modes.leave(token)
+        return same_numbers(old, getattr(self._elsewhere, name, None))
 
     def _refuse(self, old: Tensor, what: str, why: str) -> Any:
         return refused(
@@ -157,6 +172,27 @@ def _same(a: Any, b: Any) -> bool:
     return a.shape == b.shape and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
 
 
+def _moved(value: Any) -> Any:
+    """A differentiable argument at a point nearby."""
+    if not isinstance(value, Tensor) or not arrays.is_inexact(value.dtype) or not value.requires_grad:
+        return value
+    return wrap(type(value), value._array * (1 + 2**-10) + 2**-10)
+
+
+def is_number(value: Any) -> bool:
+    """True for a floating-point number or a bare array."""
+    return isinstance(value, (float, complex)) or arrays.is_array(value)
+
+
+def same_numbers(old: Any, new: Any) -> bool:
+    """True unless `old` is a number or a bare array and `new` differs from it."""
+    if isinstance(old, (float, complex)):
+        return old == new or (old != old and new != new)
+    if arrays.is_array(old):
+        return arrays.is_array(new) and _same(old, new)
+    return True
+
+
 def parts(value: Any) -> Any:
     """The contents of a container, ``None`` for anything else.  Records (dataclasses) count; other objects do not."""
     if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
@@ -169,22 +205,24 @@ def parts(value: Any) -> Any:
     return None
 
 
-def tensors_in(value: Any) -> list[Tensor]:
-    """The Tensors in a value: itself, or the contents of containers, at any depth."""
+def tensors_in(value: Any, within: tuple[int, ...] = ()) -> list[Tensor]:
+    """The Tensors in a value: itself, or the contents of containers, at any depth (once around a circle)."""
     if isinstance(value, Tensor):
         return [value]
     contents = parts(value)
-    return [] if contents is None else [t for item in contents for t in tensors_in(item)]
+    if contents is None or id(value) in within:
+        return []
+    return [t for item in contents for t in tensors_in(item, (*within, id(value)))]
 
 
-def rebuild(value: Any, tensors: Any) -> Any:
+def rebuild(value: Any, tensors: Any, within: tuple[int, ...] = ()) -> Any:
     """`value` with its Tensors replaced, in the order of `tensors_in`, by those of an iterator."""
     if isinstance(value, Tensor):
         return next(tensors)
     contents = parts(value)
-    if contents is None:
+    if contents is None or id(value) in within:
         return value
-    return assemble(value, [rebuild(item, tensors) for item in contents])
+    return assemble(value, [rebuild(item, tensors, (*within, id(value))) for item in contents])
 
 
 def assemble(value: Any, fresh: list[Any]) -> Any:

@@ -46,17 +46,21 @@ class Leaf:
         """The edge to the leaf's `AccumulateGrad`, which lives as long as a graph needs it."""
         node = self.node() if self.node is not None else None
         if node is None:
-            node = AccumulateGrad(tensor, self.hooks)
-            self.node = weakref.ref(node)
+            with _accumulating:  # two threads that use a leaf for the first time must find one node
+                node = self.node() if self.node is not None else None
+                if node is None:
+                    node = AccumulateGrad(tensor, self.hooks)
+                    self.node = weakref.ref(node)
         return node, 0
 
     def hook_table(self, kind: Any) -> Hooks:
-        if self.hooks is None:
-            self.hooks = Hooks(kind)
-            node = self.node() if self.node is not None else None
-            if node is not None:
-                node._hooks = self.hooks
-        return self.hooks
+        with _accumulating:
+            if self.hooks is None:
+                self.hooks = Hooks(kind)
+                node = self.node() if self.node is not None else None
+                if node is not None:
+                    node._hooks = self.hooks
+            return self.hooks
 
 
 class AccumulateGrad(Node):
@@ -278,6 +282,8 @@ class Tensor:
 
     def _shared_buffer(self) -> Buffer:
         """The write log, made on first use."""
+        if self._buffer is BORROWED:
+            self._buffer = Buffer(borrowed=True)
         if self._buffer is None:
             self._buffer = Buffer()
             if self._edge.__class__ is tuple:
@@ -301,8 +307,9 @@ class Tensor:
     @data.setter
     def data(self, value: Tensor) -> None:
         self._shared_buffer().touch()
-        self._array = value._array
-        if self._edge.__class__ is Leaf:
+        before = wrap(type(self), self._array)
+        hold_another_array(self, value._array)
+        if self._edge.__class__ is Leaf and (value.shape != before.shape or value.dtype != before.dtype):
             self._edge.node = None  # graphs built from now on see another shape or dtype
 
     def _alias(self) -> Tensor:
@@ -341,6 +348,8 @@ class Tensor:
                     instead="x.detach().numpy() for the values; pullback's own functions to stay differentiable.",
                 )
             mode._leaves(self, "numpy()")
+        elif modes.current() is not modes.ON:
+            modes.current()._leaves(self, "numpy()")
         array = self._array
         if not isinstance(array, np.ndarray):
             return np.asarray(array)
@@ -362,6 +371,8 @@ class Tensor:
                     "x.detach().numpy() for the values.",
                 )
             mode._leaves(self, "np.asarray")
+        elif modes.current() is not modes.ON:
+            modes.current()._leaves(self, "np.asarray")
         array = np.asarray(self._array)
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)
@@ -387,8 +398,9 @@ class Tensor:
 
     def item(self) -> Any:
         """The one element as a Python number."""
-        if self._edge is not None:
-            modes.current()._leaves(self, "item()")
+        mode = modes.current()
+        if mode is not modes.ON:
+            mode._leaves(self, "item()")
         if arrays.size(self._array) != 1:
             raise lesson(
                 GraphError,
@@ -399,8 +411,9 @@ class Tensor:
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
-        if self._edge is not None:
-            modes.current()._leaves(self, "tolist()")
+        mode = modes.current()
+        if mode is not modes.ON:
+            mode._leaves(self, "tolist()")
         return np.asarray(self._array).tolist()
 
     def __bool__(self) -> bool:
@@ -475,7 +488,8 @@ class Tensor:
 
         A `fresh` cotangent belongs to nobody else; its memory is taken over where it is an array of its own.
         """
-        fresh = fresh and isinstance(cotangent, np.ndarray) and cotangent.base is None and cotangent.flags.c_contiguous
+        fresh = fresh and isinstance(cotangent, np.ndarray) and cotangent.base is None
+        fresh = fresh and cotangent.flags.c_contiguous and cotangent.flags.writeable
         cotangent = unmask(cotangent)
         if record:
             clone = cotangent.clone() if self._grad is None else self._grad + cotangent
@@ -486,6 +500,8 @@ class Tensor:
             if self._grad is None:
                 self._grad = wrap(type(self), cotangent if fresh else arrays.copy(cotangent, xp))
                 return
+            if self._grad._buffer is not None and self._grad._buffer.borrowed:
+                self._grad = wrap(type(self), arrays.copy(self._grad._array, xp))
             total = self._grad._array
             if arrays.is_mutable(total):
                 total += cotangent if cotangent.dtype == total.dtype else arrays.cast(cotangent, arrays.dtype_of(total), xp)
@@ -575,7 +591,9 @@ class Tensor:
         return result
 
     def __copy__(self) -> Tensor:
-        return wrap(type(self), self._array, self._shared_buffer(), self._edge)
+        """Another Tensor over the same memory: at the same place in the graph, or a leaf of its own."""
+        edge = Leaf() if self._edge.__class__ is Leaf else self._edge
+        return wrap(type(self), self._array, self._shared_buffer(), edge)
 
     def __reduce__(self) -> Any:
         modes.current()._leaves(self, "pickle")
@@ -587,6 +605,17 @@ Tensor._base_class = Tensor
 
 def _rebuild(kind: Any, array: Any, requires_grad: bool) -> Tensor:
     return wrap(kind, array).requires_grad_(requires_grad)
+
+
+#: Called with a Tensor before it comes to hold another array than it was made with.
+before_replacing: list[Callable[[Any], None]] = []
+
+
+def hold_another_array(tensor: Any, array: Any) -> None:
+    """Exchange the array of a Tensor."""
+    for tell in before_replacing:
+        tell(tensor)
+    tensor._array = array
 
 
 def wrap(kind: Any, array: Any, buffer: Buffer | None = None, edge: Any = None) -> Any:

@@ -64,10 +64,12 @@ class View:
                 )
             token = modes.enter(modes.ON)
             try:
-                self.edge = replay(self.steps, self.base)._resolved()
+                edge = replay(self.steps, self.base)._resolved()
             finally:
                 modes.leave(token)
-            self.seen = history
+            if edge is not None:
+                _move_retained_grad(tensor, self.edge, edge)
+            self.edge, self.seen = edge, history
         return self.edge
 
 
@@ -263,18 +265,20 @@ def rebase(target: Tensor, edge: Any) -> None:
         if old is None:
             return
         edge = (Overwrite(target, old), 0)
-    _move_retained_grad(target, edge)
+    _move_retained_grad(target, target._edge, edge)
     target._edge = edge
     if target._buffer is not None:
         target._buffer.history += 1
 
 
-def _move_retained_grad(target: Tensor, edge: Any) -> None:
+def _move_retained_grad(target: Tensor, old: Any, new: Any) -> None:
     """``retain_grad`` follows the Tensor to its new place; hooks stay with the old value."""
-    old = target._edge
-    if old.__class__ is tuple and target.retains_grad:
-        reference = old[0]._hooks.retain.pop(old[1])
-        target._node_hooks(edge[0]).retain[edge[1]] = reference
+    if old.__class__ is not tuple or old[0]._hooks is None:
+        return
+    reference = old[0]._hooks.retain.get(old[1])
+    if reference is not None and reference() is target:
+        del old[0]._hooks.retain[old[1]]
+        target._node_hooks(new[0]).retain[new[1]] = reference
 
 
 def own(target: Tensor) -> None:

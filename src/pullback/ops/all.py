@@ -6,6 +6,7 @@ from pullback.ops import (
     comparison,
     complexes,
     creation,
+    determinants,
     elementary,
     indexing,
     inplace,
@@ -17,6 +18,7 @@ from pullback.ops import (
     rounding,
     selection,
     shapes,
+    solving,
     sorting,
     statistics,
 )
@@ -27,6 +29,7 @@ __all__ = [
     "comparison",
     "complexes",
     "creation",
+    "determinants",
     "elementary",
     "indexing",
     "inplace",
@@ -38,6 +41,7 @@ __all__ = [
     "rounding",
     "selection",
     "shapes",
+    "solving",
     "sorting",
     "statistics",
 ]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,8 @@ from pullback.core.primitive import Primitive, PrimitiveNode, SavedConstant, _wi
 from pullback.core.rules import fit
 from pullback.core.saved import pack, saved_result
 from pullback.core.tensor import Tensor, wrap
-from pullback.ops.elision import LARGE, reusable
 from pullback.ops.examples import EXAMPLES
+from pullback.ops.recycling import LARGE, compute, watch
 
 ndarray = np.ndarray
 _new = object.__new__
@@ -392,7 +391,7 @@ def _refuse_operand(name: str, value: Any) -> Any:
 
 
 _NUMBERS = frozenset({float, int})
-#: Operators whose result has the dtype of equal operands, so that it fits into the memory of one of them.
+#: Operators whose result has the dtype of equal operands.
 _KEEP_DTYPE = frozenset({"add", "subtract", "multiply", "divide"})
 #: 0-d arrays for the Python numbers that programs keep multiplying with: half the cost of converting them every time.
 _ZERO_D: dict[Any, Any] = {}
@@ -415,7 +414,7 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
     differentiable = partials[0] is not None and partials[1] is not None
 
     def build(unsupported: Any) -> Any:
-        is_operator = unsupported is _not_implemented and isinstance(ufunc, np.ufunc) and name in _KEEP_DTYPE
+        recycles = isinstance(ufunc, np.ufunc) and name in _KEEP_DTYPE
 
         def apply(a: Any, b: Any, /) -> Any:
             edge_a = edge_b = None
@@ -462,16 +461,11 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                         edge_a = edge_a.resolve(a)
                     if edge_b is not None and edge_b.__class__ is not tuple:
                         edge_b = edge_b.resolve(b)
-            if (
-                is_operator
-                and edge_a is None
-                and edge_b is None
-                and array_a.__class__ is ndarray
-                and array_a.size > LARGE
-                and reusable(getrefcount(a), a, array_a, array_b)
-            ):
-                y = ufunc(array_a, array_b, out=array_a)
+            large = recycles and array_b.__class__ is ndarray and array_a.__class__ is ndarray
+            if large and (array_a.size > LARGE or array_b.size > LARGE) and edge_a is None and edge_b is None:
+                y = compute(ufunc, array_a, array_b)
             else:
+                large = False
                 y = ufunc(array_a, array_b)
             if y.__class__ is not ndarray:
                 y = np.asarray(y)
@@ -511,6 +505,8 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
             out = _new(kind)
             out._array = y
             out._edge = out._buffer = out._grad = None
+            if large:
+                watch(out, y)
             return out
 
         return apply

@@ -1,28 +1,72 @@
-"""``torch.utils.checkpoint``: not offered yet; it says so instead of keeping everything in memory silently."""
+"""``torch.utils.checkpoint``: run a function again in the backward pass instead of keeping what it saved."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from pullback.core.errors import lesson as _lesson
+from pullback.autograd.checkpoint import CheckpointError
+from pullback.autograd.checkpoint import checkpoint as _checkpoint
+from pullback.torch.random import default_generator as _generator
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
 
 
-class CheckpointError(RuntimeError):
-    """The second run of a checkpointed function differs from the first."""
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: Any = None,
+    context_fn: Any = None,
+    determinism_check: str = "default",
+    debug: bool = False,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """``function(*args, **kwargs)``, of which only the arguments are kept; see `pullback.autograd.checkpoint.checkpoint`.
+
+    Parameters
+    ----------
+    use_reentrant
+        Accepted, without effect: there is one kind of checkpoint, and it can be differentiated to any order.
+    context_fn
+        Makes two contexts: one for the first call, one for the calls in the backward pass.
+    preserve_rng_state
+        Let the function draw the same random numbers when it is called again.
+    """
+    first, second = context_fn() if context_fn is not None else (contextlib.nullcontext(), contextlib.nullcontext())
+    state = _generator.get_state() if preserve_rng_state else None
+
+    @contextlib.contextmanager
+    def again() -> Iterator[None]:
+        now = _generator.get_state()
+        if state is not None:
+            _generator.set_state(state)
+        try:
+            with second:
+                yield
+        finally:
+            if state is not None:
+                _generator.set_state(now)
+
+    with first:
+        return _checkpoint(function, *args, again=again, **kwargs)
 
 
-def checkpoint(function: Any, *args: Any, use_reentrant: Any = None, **kwargs: Any) -> Any:
-    """Refused: recomputation in the backward pass is not offered yet."""
-    raise _lesson(
-        NotImplementedError,
-        "torch.utils.checkpoint.checkpoint is not offered yet",
-        why="calling the function directly gives the same numbers, but keeps every intermediate value.",
-        instead="function(*args); or a Function whose forward saves its inputs and whose backward recomputes.",
-    )
+def checkpoint_sequential(functions: Any, segments: int, input: Any, **options: Any) -> Any:
+    """Functions one after the other, as `segments` checkpoints; the last one is called without a checkpoint."""
+    steps = list(functions)
+    length = max(1, len(steps) // segments)
+    starts = [k * length for k in range(segments)]
 
+    def run(start: int, stop: int) -> Callable[[Any], Any]:
+        def segment(value: Any) -> Any:
+            for step in steps[start:stop]:
+                value = step(value)
+            return value
 
-def checkpoint_sequential(functions: Any, segments: int, input: Any, **kwargs: Any) -> Any:
-    """Refused, see `checkpoint`."""
-    return checkpoint(functions, input)
+        return segment
+
+    for start in starts[:-1]:
+        input = checkpoint(run(start, start + length), input, **options)
+    return run(starts[-1], len(steps))(input)
