@@ -35,7 +35,7 @@ LAYERS: tuple[frozenset[str], ...] = (
 
 # Within core: each imports from those before it. A core module that is not named may stand anywhere, without a cycle.
 CORE_ORDER = (
-    *("errors", "modes", "arrays", "hooks", "places", "graph", "masked", "engine", "recorded", "versions", "tensor", "views", "saved"),
+    *("errors", "modes", "arrays", "hooks", "places", "graph", "masked", "engine", "recorded", "versions", "tensor", "recycling", "views", "saved"),
     *("packing", "refusal", "recompute", "rules", "keep", "primitive", "capture", "ctx", "pulling", "outputs", "function", "anomaly", "differentiate"),
 )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.ops import recycling
+from pullback.core import recycling
 
 SIZE = 2 * recycling.LARGE
 X, G = np.random.default_rng(0).random((2, SIZE))

@@ -208,7 +208,7 @@ def test_calling_an_instance_is_explained():
     "name", ["save_for_backward", "save_for_forward", "mark_dirty", "mark_non_differentiable", "set_materialize_grads"]
 )
 def test_ctx_methods_on_the_class_or_an_instance_are_explained(name):
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
         instance = Square()
     for owner in (Square, instance, pb.Function):
         with teaches(RuleError, name, "not on the ctx", notes=[f"ctx.{name}(...)", "first parameter of forward"]):
@@ -992,7 +992,7 @@ class TestWhatBackwardReturns:
     def test_the_dtype_is_that_of_the_argument(self, create_graph):
         for own, other in (("float32", "float64"), ("float64", "float32"), ("float64", "int64")):
             x = leaf(1.0, dtype=own)
-            y = returning(lambda x: x * 1, lambda ctx, g: pb.tensor(np.array(3, dtype=other))).apply(x)
+            y = returning(lambda x: x * 1, lambda ctx, g, other=other: pb.tensor(np.array(3, dtype=other))).apply(x)
             (found,) = grad(y, x, create_graph=create_graph)
             assert found.dtype == np.dtype(own)
             assert found.item() == 3.0

@@ -105,8 +105,11 @@ def test_the_result_of_a_hook_is_seen_by_grad_and_by_retained_gradients():
 
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_what_a_hook_returns_is_checked(create_graph):
-    def scaled(g):
-        return result
+    def returning(value):
+        def scaled(g):
+            return value
+
+        return scaled
 
     for result, kind, words in (
         (3, TypeError, ["expected Variable", "'int'"]),
@@ -120,7 +123,7 @@ def test_what_a_hook_returns_is_checked(create_graph):
     ):
         x = leaf([1.0, 2.0])
         y = x * 1
-        y.register_hook(scaled)
+        y.register_hook(returning(result))
         with teaches(kind, *words, notes=["Write instead"]):
             grad(y, x, ones_like(y), create_graph=create_graph)
 
@@ -384,8 +387,11 @@ def test_node_hooks_have_one_entry_per_tensor():
 
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_what_node_hooks_return_is_checked(create_graph):
-    def hook(*args):
-        return result
+    def returning(value):
+        def hook(*args):
+            return value
+
+        return hook
 
     for pre in (True, False):
         for result, kind, words in (
@@ -397,7 +403,7 @@ def test_what_node_hooks_return_is_checked(create_graph):
         ):
             x = leaf(1.0)
             y = Square.apply(x)
-            (y.grad_fn.register_prehook if pre else y.grad_fn.register_hook)(hook)
+            (y.grad_fn.register_prehook if pre else y.grad_fn.register_hook)(returning(result))
             with teaches(kind, *words, notes=["Write instead"] if words[0] != "x" else []):
                 grad(y, x, create_graph=create_graph)
 

@@ -152,3 +152,20 @@ def test_numbers_do_not_depend_on_the_size_of_arrays():
     small, large = leaf(np.ones(2)), leaf(np.ones(10_000))
     for action in (pb.sin, lambda x: Square.apply(x) * 2.0):
         assert count(lambda action=action: action(small)) == count(lambda action=action: action(large))
+
+
+def test_long_plain_lists_cost_little():
+    """A list of indices, as an argument or on ctx, is not looked at number by number in Python."""
+
+    class Keeps(pb.Function):
+        @staticmethod
+        def forward(ctx, x, given):
+            ctx.kept = kept
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, None
+
+    x, kept, indices = leaf(1.0), {"a": list(range(5000))}, list(range(5000))
+    assert count(lambda: Keeps.apply(x, indices)) < 100

@@ -372,6 +372,17 @@ def test_a_number_keeps_the_dtype_of_what_it_is_written_into():
     assert a.dtype == np.float32
 
 
+@pytest.mark.parametrize("viewed", [False, True])
+def test_read_only_memory_is_refused(viewed):
+    array = np.broadcast_to(np.ones(2), (3, 2))
+    t = pb.Tensor(array)
+    if viewed:
+        t.detach()
+    for write in (lambda: t.__iadd__(1), lambda: part(t, 0).__iadd__(1)):
+        with teaches(InplaceError, "read-only memory", notes=["clone()"]):
+            write()
+
+
 # ------------------------------------------------------------------------------------------------ cotangents are only lent
 def test_a_lent_cotangent_is_copied_before_it_is_written_also_through_several_views():
     seen = []

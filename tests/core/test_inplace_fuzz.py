@@ -248,7 +248,8 @@ def compare(rng, program, orders):
     try:
         x, found, g = ours(program, point, create_graph=orders > 1)
     except (InplaceError, StaleValueError) as error:
-        assert error.__notes__
+        if not error.__notes__:
+            raise
         return type(error).__name__
     for ours_value, numpys in zip(found, expected, strict=True):
         np.testing.assert_allclose(ours_value, numpys, rtol=1e-12, atol=1e-12)

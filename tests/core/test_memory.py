@@ -39,7 +39,7 @@ class KeepsIntermediate(pb.Function):
     @staticmethod
     def backward(ctx, g):
         x, square = ctx.saved_tensors
-        return g * 4 * x * ctx.square[0]
+        return g * 4 * x * ctx.square[0] * square / square
 
 
 class Refuses(pb.Function):

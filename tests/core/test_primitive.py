@@ -302,6 +302,7 @@ def test_saved_values_of_every_origin():
         @staticmethod
         def backward(ctx, ct):
             x, nothing, m, y, w = ctx.saved_tensors
+            assert x.shape == (2,)
             assert nothing is None
             assert m is mask
             return ct * w, ct * y / w

@@ -41,7 +41,12 @@ def keep_in(container):
     return keep
 
 
+def keep_two(ctx, e):
+    ctx.kept, ctx.other, ctx.shape = e, pb.tensor(1.0), e.shape
+
+
 READ = {
+    "two attributes": (keep_two, lambda ctx: ctx.kept * ctx.other),
     "saved": (save, lambda ctx: ctx.saved_tensors[0]),
     "attribute": (keep_in(lambda e: e), lambda ctx: ctx.kept),
     "list": (keep_in(lambda e: [1, e]), lambda ctx: ctx.kept[1]),
@@ -291,7 +296,7 @@ def test_an_intermediate_given_out_as_an_output_needs_no_second_run():
     assert len(runs) == 1
 
 
-# ------------------------------------------------------------------------------------------------ when the second run cannot vouch
+# ------------------------------------------------------------------------------------- when the second run cannot vouch
 REMEDIES = ["save inputs or outputs", "extra output", "Function of its own"]
 
 
@@ -507,8 +512,7 @@ def test_an_input_changed_since_is_no_input_for_a_second_run():
     with pb.no_grad():
         a += 1
     with pytest.raises((StaleValueError, DerivativeRefused)) as caught:
-        (g,) = grad(y, x, create_graph=True)
-        grad(g, x)
+        derivatives(lambda x: y, x, 2)
     assert "modified by an inplace operation" in str(caught.value) + "".join(caught.value.__notes__)
     np.testing.assert_allclose(grad(saving(pb.exp).apply(x), x)[0].item(), E)
 
@@ -555,18 +559,18 @@ def test_a_value_on_ctx_is_named():
 def test_the_same_of_primitives():
     class Random(pb.Primitive):
         @staticmethod
-        def forward(ctx, x):
+        def forward(ctx, x, *, use):
             ctx.save_for_backward(x * random.random())
-            ctx.noise = x * random.random()
+            ctx.noise, ctx.use = x * random.random(), use
             return x * 1
 
         @staticmethod
         def backward(ctx, ct):
-            return ct * (ctx.saved_tensors[0] if use == "saved" else ctx.noise)
+            return ct * (ctx.saved_tensors[0] if ctx.use == "saved" else ctx.noise)
 
     for use, name in (("saved", "value 0 for backward"), ("ctx", "ctx.noise")):
         x = leaf(X)
-        (g,) = grad(Random.apply(x), x, create_graph=True)
+        (g,) = grad(Random.apply(x, use=use), x, create_graph=True)
         with teaches(DerivativeRefused, "Random.forward", name, notes=["other values", *REMEDIES]):
             grad(g, x)
 

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import time
 import warnings
 
 import numpy as np
@@ -447,6 +448,7 @@ CARRIERS = {
     "numpy": (lambda e: e.numpy(), lambda k: k),
     "asarray": (lambda e: np.asarray(e) + 0, lambda k: k),
     "tolist": (lambda e: e.tolist(), lambda k: k),
+    "dlpack": (lambda e: np.from_dlpack(e) + 0, lambda k: k),
     "detach": (lambda e: e.detach(), lambda k: k),
     "copy": (lambda e: pb.tensor(e), lambda k: k),
     "closure": (closure, lambda k: k()),
@@ -491,7 +493,8 @@ def test_values_carried_to_backward_by_anything_are_right_or_refused(how):
         (h,) = grad(g, x, create_graph=True)
         (k,) = grad(h, x)
     except DerivativeRefused as error:
-        assert "Carries" in str(error)
+        if "Carries" not in str(error):
+            raise
         return
     np.testing.assert_allclose([h.item(), k.item()], [E, E])
 
@@ -515,6 +518,46 @@ def test_numbers_on_ctx_that_do_not_depend_on_the_data_are_no_trouble():
     constant_in = pb.tensor(1.0)
     found = values(derivatives(lambda x: Plain.apply(x, constant_in), leaf(3.0)))
     np.testing.assert_allclose(found, [3.0, 1.0, 0.0])
+
+
+def test_shared_containers_are_walked_once():
+    """Each list holds the one before twice: 2²⁵ paths, 25 lists."""
+
+    class Keeps(pb.Function):
+        @staticmethod
+        def forward(ctx, x, given):
+            e = pb.exp(x)
+            ctx.kept, ctx.given = nested(e), given
+            ctx.peers = peers[0]
+            return e * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * innermost(ctx.kept), None
+
+    def nested(value):
+        for _ in range(25):
+            value = [value, value]
+        return value
+
+    def innermost(value):
+        while isinstance(value, list):
+            value = value[1]
+        return value
+
+    peers = [Box() for _ in range(15)]
+    for peer in peers:
+        peer.peers = peers
+    x = leaf(X)
+    start = time.perf_counter()
+    Keeps.apply(x, nested(1)).backward()
+    np.testing.assert_allclose(x.grad.item(), E)
+    try:
+        found = derivatives(lambda x: Keeps.apply(x, nested(pb.tensor(1.0))), x, 2)
+        np.testing.assert_allclose(values(found), [E, E])
+    except DerivativeRefused:
+        pass
+    assert time.perf_counter() - start < 2.0
 
 
 def test_containers_that_contain_themselves():
@@ -848,8 +891,7 @@ def test_numpy_in_the_backward_of_a_primitive_is_refused():
     P.apply(x).backward()
     np.testing.assert_allclose(x.grad.item(), E)
     with pytest.raises((GraphError, DerivativeRefused)):
-        (g,) = grad(P.apply(x), x, create_graph=True)
-        grad(g, x)
+        derivatives(P.apply, x, 2)
 
 
 @pytest.mark.parametrize("how", ["float", "saved float", "dict", "list"])
@@ -916,13 +958,14 @@ def test_a_primitive_that_writes_into_its_cotangent_harms_nobody(create_graph):
     a, b = leaf([1.0, 2.0]), leaf([3.0, 4.0])
     seed = pb.tensor([1.0, 10.0])
     try:
-        ga, gb = grad(Doubles.apply(a) + b, [a, b], seed, create_graph=create_graph)
+        found = values(grad(Doubles.apply(a) + b, [a, b], seed, create_graph=create_graph))
     except (ValueError, RuntimeError) as error:
-        assert "read-only" in str(error) or "in-place" in str(error)
-        ga, gb = None, None
+        found = str(error)
     np.testing.assert_array_equal(seed.numpy(), [1.0, 10.0])
-    if ga is not None:
-        np.testing.assert_array_equal(values([ga, gb]), [[2.0, 20.0], [1.0, 10.0]])
+    if isinstance(found, str):
+        assert "read-only" in found or "in-place" in found
+    else:
+        np.testing.assert_array_equal(found, [[2.0, 20.0], [1.0, 10.0]])
 
 
 def test_seeds_and_ones_like_are_not_written():

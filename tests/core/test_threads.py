@@ -118,8 +118,7 @@ def test_a_shared_graph_that_is_retained_serves_all():
     found = []
 
     def work(k):
-        for _ in range(100):
-            found.append(grad(y, x, retain_graph=True)[0].item())
+        found.extend(grad(y, x, retain_graph=True)[0].item() for _ in range(100))
 
     assert not run_all(work, 6)
     assert set(found) == {expected}

@@ -54,14 +54,20 @@ class Packed(SavedTensor):
         """Nothing to check: the hooks answer for the value."""
 
     def unpack(self, node: Any, what: str) -> Any:
-        value = self._unpack(self._value)
+        settings = modes.current()._settings
+        token = modes.enter(modes.plain(modes.current()._recording, settings.replace(watcher=None)))
+        try:
+            value = self._unpack(self._value)
+        finally:
+            modes.leave(token)
         if not isinstance(value, Tensor):
             raise lesson(
                 TypeError,
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(value).__name__}",
                 instead="return the Tensor that pack was given, or an equal one.",
             )
-        return wrap(self.tensor, value._array, value._buffer, self._place)
+        place = (node, self._place) if self.source == "output" else self._place  # holding the node would be a cycle
+        return wrap(self.tensor, value._array, value._buffer, place)
 
 
 def pack_saved(node: Any, hooks: Any) -> None:
@@ -91,7 +97,7 @@ def pack_entry(entry: Any, node: Any, hooks: SavedTensorHooks) -> Any:
         return _packed(entry, entry, entry._resolved(), "input", hooks)
     if entry.__class__ is SavedOutput:
         shown = wrap(entry.kind, entry._array, entry._buffer)
-        return _packed(entry, shown, (node, entry.position), "output", hooks)
+        return _packed(entry, shown, entry.position, "output", hooks)
     if isinstance(entry, SavedTensor):
         return _packed(entry, entry.tensor, entry._edge, entry.origin, hooks)
     return entry
@@ -99,7 +105,7 @@ def pack_entry(entry: Any, node: Any, hooks: SavedTensorHooks) -> Any:
 
 def _packed(entry: Any, shown: Tensor, place: Any, source: str, hooks: SavedTensorHooks) -> Any:
     version = shown._version
-    settings = modes.current()._settings.replace(hooks=None, function=None)
+    settings = modes.current()._settings.replace(hooks=None, function=None, watcher=None)
     token = modes.enter(modes.plain(False, settings))
     try:
         value = hooks.pack(shown)

@@ -17,6 +17,7 @@ from pullback.core.graph import NOT_A_TENSOR
 from pullback.core.masked import unmask
 from pullback.core.recompute import Recomputed, Watcher, rebuild, same_numbers, tensors_in
 from pullback.core.recorded import Recorded
+from pullback.core.recycling import LARGE, watch
 from pullback.core.refusal import refused
 from pullback.core.saved import Saved, is_intermediate, unpack
 from pullback.core.tensor import Tensor, wrap
@@ -34,16 +35,18 @@ class FunctionNode(Ctx):
     def _pull(self, cotangents: list[Any], task: Any) -> Any:
         if task.record or task.running is not None:
             return self._pull_watched(cotangents, task)
-        cotangent = cotangents[0]
-        edges = self._edges
-        if cotangent.__class__ is not ndarray or len(cotangents) != 1 or self._operator.boxed_grads_call:
+        if cotangents[0].__class__ is not ndarray or len(cotangents) != 1 or self._operator.boxed_grads_call:
             return self._fit(self._call_rule(self._incoming(cotangents, False)), False, task)
+        cotangent = cotangents.pop()  # nobody else needs it: its memory may serve the next node
+        edges = self._edges
         incoming = _new(self._kind)
         incoming._array = (
             cotangent if cotangent.flags.c_contiguous or self._operator.any_layout else arrays.contiguous(cotangent)
         )
         incoming._buffer = BORROWED
         incoming._edge = incoming._grad = None
+        if cotangent.size > LARGE:
+            watch(incoming, cotangent)
         operator = self._operator
         rule = operator.backward
         grads = (rule if rule is not no_backward else operator.vjp)(self, incoming)

@@ -53,6 +53,14 @@ def _plain_name(node: Node) -> str:
     return node._name().removesuffix("Backward0").removesuffix("Backward")
 
 
+def _detached(node: Node, what: str) -> StaleValueError:
+    return lesson(
+        StaleValueError,
+        f"Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(): {what} of {node._name()}",
+        instead="use y = x.detach(), which leaves x alone.",
+    )
+
+
 class Saved:
     """What a node of a user's Function keeps: entries in order, and the arguments for a re-run where one may be needed."""
 
@@ -103,11 +111,7 @@ class SavedInput(SavedTensor):
         if tensor._resolved() == self._edge:
             return tensor
         if tensor._edge is None and tensor._view is None:
-            raise lesson(
-                StaleValueError,
-                f"Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(): {what} of {node._name()}",
-                instead="use y = x.detach(), which leaves x alone.",
-            )
+            raise _detached(node, what)
         return wrap(type(tensor), self._array, self._buffer, self._edge)
 
 
@@ -189,5 +193,7 @@ def unpack(entry: Any, node: Node, what: str) -> Any:
         buffer = entry._buffer
         if buffer is not None and buffer.version:
             raise stale(node, what, entry._array, 0, buffer.version, entry._resolved())
+        if buffer is not None and buffer.detached:
+            raise _detached(node, what)
         return entry
     return entry.unpack(node, what)

@@ -224,7 +224,7 @@ class Tensor:
             )
         if requires_grad is not (self._edge.__class__ is Leaf):
             self._edge = Leaf() if requires_grad else None
-            if self._buffer is not None:
+            if self._buffer is not None and requires_grad:
                 self._buffer.history += 1  # views made before belong to this leaf from now on
         return self
 
@@ -327,7 +327,7 @@ class Tensor:
             )
         modes.current()._leaves(self, "detach_()")
         if self._edge.__class__ is tuple:
-            self._shared_buffer().touch()  # whoever saved this Tensor relied on its place in the graph
+            self._shared_buffer().detached = True  # whoever saved this Tensor relied on its place in the graph
         self._edge = None
         return self
 

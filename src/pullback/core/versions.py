@@ -31,6 +31,8 @@ class Buffer:
         How often the *graph* of the base changed; views compare it to know that their own place is out of date.
     borrowed
         The memory belongs to somebody else (a cotangent handed to a rule): copy before writing.
+    detached
+        The Tensor that the log belongs to was cut out of the graph with ``detach_()``.
     viewed
         There are views of the base.
     views
@@ -39,12 +41,13 @@ class Buffer:
         The memory was recorded: ``numpy()`` hands it out read-only.
     """
 
-    __slots__ = ("_cell", "_cells", "_wide", "borrowed", "history", "locked", "version", "viewed", "views")
+    __slots__ = ("_cell", "_cells", "_wide", "borrowed", "detached", "history", "locked", "version", "viewed", "views")
 
     def __init__(self, borrowed: bool = False, locked: bool = False) -> None:
         self.version = 0
         self.history = 0
         self.borrowed = borrowed
+        self.detached = False
         self.locked = locked
         self.viewed = False
         self.views: list[Any] = []

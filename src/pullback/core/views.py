@@ -21,7 +21,7 @@ from pullback.core.errors import InplaceError, lesson
 from pullback.core.graph import Node, next_number
 from pullback.core.masked import Masked, unmask
 from pullback.core.recorded import Recorded
-from pullback.core.tensor import Leaf, Tensor
+from pullback.core.tensor import Leaf, Tensor, wrap
 from pullback.core.versions import BORROWED, Buffer
 
 Steps = tuple[tuple[Any, dict[str, Any]], ...]
@@ -104,9 +104,9 @@ class WriteView(Node):
     vjp: the written region belongs to the value, everything else to the old base.
     """
 
-    __slots__ = ("steps",)
+    __slots__ = ("_value_dtype", "steps")
 
-    def __init__(self, base: Tensor, value_edge: Any, steps: Steps) -> None:
+    def __init__(self, base: Tensor, value_edge: Any, steps: Steps, value_dtype: Any) -> None:
         self._edges = (base._resolved(), value_edge)
         self._number = next_number()
         self._saved = None
@@ -114,6 +114,7 @@ class WriteView(Node):
         self._kind = type(base)
         self._specs = ((base._array.shape, base.dtype),)
         self.steps = steps
+        self._value_dtype = value_dtype
 
     def _name(self) -> str:
         return "CopySlices"
@@ -132,6 +133,10 @@ class WriteView(Node):
     def _outside(self, cotangent: Any, given: Any, task: Any) -> Any:
         """The cotangent with a structural zero where the value was written."""
 
+        half = arrays.is_complex(self._specs[0][1]) and not arrays.is_complex(self._value_dtype)
+        if half:  # the real or the imaginary part was written: no entry is zero as a whole
+            return self._without_half(cotangent, task)
+
         def mask() -> Any:
             kept = np.ones(cotangent.shape, dtype=bool)
             self._clear(kept, False)
@@ -143,6 +148,16 @@ class WriteView(Node):
             outside = arrays.copy(cotangent, arrays.namespace(cotangent))
             self._clear(outside, 0)
         return Masked(outside, mask)
+
+    def _without_half(self, cotangent: Any, task: Any) -> Any:
+        if not task.record:
+            outside = arrays.copy(cotangent, arrays.namespace(cotangent))
+            replay(self.steps, outside)[...] = 0
+            return outside
+        outside = cotangent.clone()
+        part = replay(self.steps, outside)
+        write(part, wrap(type(outside), arrays.namespace(part._array).zeros_like(part._array)))
+        return outside
 
     def _clear(self, fresh: Any, value: Any) -> None:
         """Fill the written region of a fresh, C-contiguous array."""
@@ -257,7 +272,7 @@ def rebase(target: Tensor, edge: Any) -> None:
         base = view.base
         if edge is None and not base.requires_grad:
             return
-        base._edge = (WriteView(base, edge, view.steps), 0)
+        base._edge = (WriteView(base, edge, view.steps, target.dtype), 0)
         base._buffer.history += 1
         return
     if edge is None:

@@ -6,6 +6,7 @@ from pullback.ops import (
     comparison,
     complexes,
     creation,
+    decompositions,
     determinants,
     elementary,
     indexing,
@@ -20,6 +21,7 @@ from pullback.ops import (
     shapes,
     solving,
     sorting,
+    spectra,
     statistics,
 )
 
@@ -29,6 +31,7 @@ __all__ = [
     "comparison",
     "complexes",
     "creation",
+    "decompositions",
     "determinants",
     "elementary",
     "indexing",
@@ -43,5 +46,6 @@ __all__ = [
     "shapes",
     "solving",
     "sorting",
+    "spectra",
     "statistics",
 ]

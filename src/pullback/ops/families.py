@@ -24,7 +24,7 @@ from pullback.core.rules import fit
 from pullback.core.saved import pack, saved_result
 from pullback.core.tensor import Tensor, wrap
 from pullback.ops.examples import EXAMPLES
-from pullback.ops.recycling import LARGE, compute, watch
+from pullback.core.recycling import LARGE, compute, watch
 
 ndarray = np.ndarray
 _new = object.__new__

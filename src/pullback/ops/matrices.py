@@ -70,6 +70,11 @@ def adjoint(xp: Any, x: Any) -> Any:
     return conj(xp, xp.matrix_transpose(x))
 
 
+def conjugate_transpose(x: Any) -> Any:
+    """``Xᴴ`` outside of rules, of a Tensor or an array."""
+    return conjugate(matrix_transpose(x))
+
+
 def hermitian_part(xp: Any, x: Any) -> Any:
     """``(X + Xᴴ) / 2``."""
     return (x + adjoint(xp, x)) / 2
@@ -105,7 +110,7 @@ def on_hermitian(call: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(call)
     def symmetric(x: Any, /, **options: Any) -> Any:
-        return call((x + conjugate(matrix_transpose(x))) / 2, **options)
+        return call((x + conjugate_transpose(x)) / 2, **options)
 
     return symmetric
 
