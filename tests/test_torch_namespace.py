@@ -80,7 +80,7 @@ torch.linalg.solve(m, x); torch.linalg.inv(m); torch.linalg.det(m); torch.linalg
 m.det(); torch.linalg.eigh(m)[0]; torch.linalg.eigvalsh(m); torch.linalg.svdvals(x)
 torch.linalg.svd(x, full_matrices=False)[1]; torch.svd(x)[1]; torch.linalg.qr(m)[1].abs()
 torch.linalg.solve_triangular(m.tril(), x, upper=False); torch.linalg.pinv(x); torch.linalg.matrix_power(m, 3)
-torch.matrix_power(m, 2); torch.cross(x[:, :3], y[:, :3], dim=1); torch.cholesky_solve(x, m); torch.cdist(x, y)
+torch.matrix_power(m, 2); torch.cross(x[:, :3], y[:, :3], dim=1); torch.cholesky_solve(x, m.tril()); torch.cdist(x, y)
 torch.trapezoid(x); torch.trapz(x, dim=0); torch.linalg.multi_dot([m, x, y.T]); torch.linalg.vecdot(x, y)
 x.to(torch.float32); x.float(); f.double(); x.long(); x.int(); x.bool(); x.half(); x.type(torch.float32)
 f.type_as(x); x.type("torch.FloatTensor"); x.type(); f.type(); x.to(f); x.to("cpu"); x.cpu(); x.clone()
@@ -311,6 +311,8 @@ def test_every_call_runs_and_its_gradient_is_right(call):
     rng, eps = np.random.default_rng(1), 1e-6
     for name in names:
         direction = rng.uniform(-1, 1, operands[name].shape)
+        if name == "m":  # some decompositions read one triangle only, and their gradient is that for symmetric matrices
+            direction = direction + direction.T
         ends = []
         for sign in (1, -1):
             moved = data(torch)
@@ -321,6 +323,7 @@ def test_every_call_runs_and_its_gradient_is_right(call):
 
 
 @pytest.mark.torch
+@pytest.mark.filterwarnings("ignore::UserWarning")  # torch deprecates some of these names
 @pytest.mark.parametrize("call", CALLS)
 def test_every_call_agrees_with_torch(call):
     """Value, shape, dtype; and the gradients where the result can be differentiated."""

@@ -191,6 +191,7 @@ def _follow_chain(node: Node, cotangents: list[Any], task: Pass) -> dict[Node, l
         cotangents = (
             [grads[place]] if outputs == 1 else [grads[place] if k == position else None for k in range(outputs)]
         )
+        grads = None  # the next node has the only reference, and may give the memory on
     return {node: cotangents}
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from pullback.core import modes, rules
 from pullback.core.errors import RuleError, lesson
 from pullback.core.graph import NOT_A_TENSOR, next_number
-from pullback.core.keep import CONTAINERS, is_among, keep
+from pullback.core.keep import CONTAINERS, is_among, keep, plain
 from pullback.core.outputs import attach, plain_outputs
 from pullback.core.pulling import ClearingNode, FunctionNode, no_backward, no_vjp, refuse_both
 from pullback.core.recompute import tensors_in
@@ -177,6 +177,8 @@ class Function:
         else:
             answer, returned, outputs = attach(ctx, args, result)
         attributes = ctx.__dict__
+        if attributes and ctx._to_save == () and plain(attributes.values(), ctx._opaque is not None):
+            attributes = None
         if attributes or len(ctx._to_save) != 1 or ctx._to_save[0] is not x or x._buffer is not None:
             if ctx._to_save or attributes:
                 keep(ctx, args, returned, outputs)

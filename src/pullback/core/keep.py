@@ -11,7 +11,7 @@ import numpy as np
 
 from pullback.core import arrays, modes
 from pullback.core.errors import lesson
-from pullback.core.recompute import Rerun, parts, rebuild, tensors_in
+from pullback.core.recompute import HARMLESS, Rerun, is_tree, parts, rebuild, tensors_in
 from pullback.core.saved import Saved, is_intermediate, pack
 from pullback.core.tensor import Tensor
 
@@ -35,7 +35,7 @@ def keep(ctx: Any, args: tuple[Any, ...], returned: tuple[Any, ...], outputs: tu
             intermediate = intermediate or (entry is not None and is_intermediate(entry))
             found.append(entry)
     entries = tuple(found)
-    if ctx.__dict__:
+    if ctx.__dict__ and not plain(ctx.__dict__.values(), bool(ctx._opaque)):
         intermediate = _keep_attributes(ctx, args, returned, outputs) or intermediate
         intermediate = _keep_carriers(ctx, args) or intermediate
     if intermediate:
@@ -85,17 +85,10 @@ def _keep_attributes(ctx: Any, args: Any, returned: Any, outputs: Any) -> bool:
 
 
 def _looked_after(value: Any, args: Any) -> list[Tensor]:
-    """The Tensors in an attribute that are kept one by one; a container that contains itself is a carrier instead."""
+    """The Tensors in an attribute that are kept one by one; containers that share contents are carriers instead."""
     if isinstance(value, Tensor):
         return [value]
-    return [] if is_among(value, args) or _circular(value) else tensors_in(value)
-
-
-def _circular(value: Any, within: tuple[int, ...] = ()) -> bool:
-    contents = parts(value)
-    if contents is None:
-        return False
-    return id(value) in within or any(_circular(item, (*within, id(value))) for item in contents)
+    return [] if is_among(value, args) or not is_tree(value) else tensors_in(value)
 
 
 def _keep_carriers(ctx: Any, args: Any) -> bool:
@@ -134,10 +127,13 @@ def _run_again(ctx: Any, args: list[Any], options: None) -> Any:
     return again
 
 
-#: Kinds of value that cannot carry a derivative.
-HARMLESS = frozenset(
-    {int, bool, str, bytes, type(None), slice, type, np.dtype(float).__class__, type(Ellipsis), range, types.ModuleType}
-)
+def plain(values: Any, numbers: bool) -> bool:
+    """A first look: True when every value is a name, a shape, a flag, or a number that cannot have come of the inputs."""
+    for value in values:
+        kind = value.__class__
+        if kind not in HARMLESS and (numbers or kind is not float) and not (kind is tuple and all_harmless(value)):
+            return False
+    return True
 
 
 def all_harmless(values: tuple[Any, ...]) -> bool:
@@ -148,7 +144,7 @@ def all_harmless(values: tuple[Any, ...]) -> bool:
     return True
 
 
-def may_carry(value: Any, known: Any, numbers: bool, within: tuple[int, ...] = ()) -> bool:
+def may_carry(value: Any, known: Any, numbers: bool, seen: set[int] | None = None) -> bool:
     """True for a value on ctx through which something that depends on the inputs may reach backward unseen.
 
     Bare numbers and arrays count when `numbers` is true.  Closures, bound methods and objects may hold anything.  The
@@ -156,29 +152,36 @@ def may_carry(value: Any, known: Any, numbers: bool, within: tuple[int, ...] = (
     """
     if value.__class__ in HARMLESS or isinstance(value, (Tensor, type, enum.Enum)) or is_among(value, known):
         return False
-    contents = parts(value)
-    if contents is not None:
-        if id(value) in within:
-            return True
-        if isinstance(value, dict) and any(
-            isinstance(key, Tensor) or may_carry(key, known, numbers, (*within, id(value))) for key in value
-        ):
-            return True
-        return any(may_carry(item, known, numbers, (*within, id(value))) for item in contents)
     if isinstance(value, (float, complex)):
         return numbers
     if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
-        return bool(getattr(value, "__closure__", None) or getattr(value, "__defaults__", None)) or (
-            isinstance(getattr(value, "__self__", None), Tensor)
-        )
+        bound = isinstance(getattr(value, "__self__", None), Tensor)
+        return bound or bool(getattr(value, "__closure__", None) or getattr(value, "__defaults__", None))
     if arrays.is_array(value):
         return arrays.dtype_of(value).kind == "O" or (numbers and arrays.is_inexact(value.dtype))
-    members = _members(value)
-    if members is None:
-        return True
-    return id(value) not in within and any(
-        isinstance(item, Tensor) or may_carry(item, known, numbers, (*within, id(value))) for item in members
-    )
+    return _holds_carrier(value, known, numbers, set() if seen is None else seen)
+
+
+def _holds_carrier(value: Any, known: Any, numbers: bool, seen: set[int]) -> bool:
+    """The same of what a container or an object of a Python class holds; anything else may hold anything."""
+    contents = parts(value)
+    if contents is not None:
+        if HARMLESS.issuperset(map(type, contents)) and not isinstance(value, dict):
+            return False
+        if not is_tree(value) and tensors_in(value):
+            return True
+        if isinstance(value, dict) and any(isinstance(key, Tensor) for key in value):
+            return True
+        members = [*value, *contents] if isinstance(value, dict) else contents
+        tensors_count = False
+    else:
+        members, tensors_count = _members(value), True
+        if members is None:
+            return True
+    if id(value) in seen:
+        return False
+    seen.add(id(value))
+    return any((tensors_count and isinstance(m, Tensor)) or may_carry(m, known, numbers, seen) for m in members)
 
 
 def _members(value: Any) -> list[Any] | None:

@@ -13,10 +13,10 @@ import numpy as np
 
 from pullback.core import arrays, modes, rules, views
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
-from pullback.core.keep import HARMLESS, all_harmless, may_carry
+from pullback.core.keep import all_harmless, may_carry
 from pullback.core.masked import Masked, unmask
 from pullback.core.packing import Packed
-from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
+from pullback.core.recompute import HARMLESS, Recomputed, Rerun, Unvouched, Watcher
 from pullback.core.recorded import Recorded
 from pullback.core.refusal import refused
 from pullback.core.saved import Saved, SavedOutput, SavedPlain, freed, pack, unpack

@@ -205,24 +205,47 @@ def parts(value: Any) -> Any:
     return None
 
 
-def tensors_in(value: Any, within: tuple[int, ...] = ()) -> list[Tensor]:
-    """The Tensors in a value: itself, or the contents of containers, at any depth (once around a circle)."""
+#: Kinds of value that hold no Tensor and cannot carry a derivative.
+HARMLESS = frozenset(
+    {int, bool, str, bytes, type(None), slice, type, np.dtype(float).__class__, type(Ellipsis), range, types.ModuleType}
+)
+_PLAIN = HARMLESS | {float, complex}
+
+
+def tensors_in(value: Any, seen: set[int] | None = None) -> list[Tensor]:
+    """The Tensors in a value: itself, or the contents of containers, at any depth; a shared container counts once."""
     if isinstance(value, Tensor):
         return [value]
-    contents = parts(value)
-    if contents is None or id(value) in within:
+    if value.__class__ in _PLAIN:
         return []
-    return [t for item in contents for t in tensors_in(item, (*within, id(value)))]
+    contents = parts(value)
+    if contents is None or _PLAIN.issuperset(map(type, contents)):
+        return []
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return []
+    seen.add(id(value))
+    return [t for item in contents for t in tensors_in(item, seen)]
 
 
-def rebuild(value: Any, tensors: Any, within: tuple[int, ...] = ()) -> Any:
-    """`value` with its Tensors replaced, in the order of `tensors_in`, by those of an iterator."""
+def is_tree(value: Any, seen: set[int] | None = None) -> bool:
+    """False for containers that hold themselves, or one container twice: they cannot be taken apart and rebuilt."""
+    contents = parts(value)
+    if contents is None or _PLAIN.issuperset(map(type, contents)):
+        return True
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return False
+    seen.add(id(value))
+    return all(is_tree(item, seen) for item in contents)
+
+
+def rebuild(value: Any, tensors: Any) -> Any:
+    """A tree with its Tensors replaced, in the order of `tensors_in`, by those of an iterator."""
     if isinstance(value, Tensor):
         return next(tensors)
     contents = parts(value)
-    if contents is None or id(value) in within:
-        return value
-    return assemble(value, [rebuild(item, tensors, (*within, id(value))) for item in contents])
+    return value if contents is None else assemble(value, [rebuild(item, tensors) for item in contents])
 
 
 def assemble(value: Any, fresh: list[Any]) -> Any:

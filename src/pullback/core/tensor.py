@@ -391,6 +391,8 @@ class Tensor:
                     instead="x.detach().",
                 )
             mode._leaves(self, "DLPack")
+        elif modes.current() is not modes.ON:
+            modes.current()._leaves(self, "DLPack")
         return self._array.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> Any:

@@ -157,8 +157,9 @@ def _cholesky(input: Any, upper: bool = False) -> Any:
 @both("cholesky_solve")
 def _cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:
     """The solution ``X`` of ``A X = input``, where `L` is the Cholesky factor of ``A``."""
-    factor = L.mH if upper else L
-    return xp.linalg.solve(factor @ factor.mH, input)
+    factor = xp.matrix_transpose(xp.conj(xp.triu(L))) if upper else xp.tril(L)
+    middle = xp.linalg.solve(factor, input)
+    return xp.linalg.solve(xp.matrix_transpose(xp.conj(factor)), middle)
 
 
 @both("svd")
