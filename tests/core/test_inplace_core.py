@@ -430,6 +430,25 @@ def test_writing_a_detached_cotangent_writes_the_cotangent_not_the_seed():
     np.testing.assert_array_equal(x.grad.numpy(), [10.0, 10.0])
 
 
+def test_a_detached_alias_of_a_cotangent_is_the_same_memory():
+    class Writes(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            alias = g.detach()
+            alias *= 10
+            return g
+
+    x = leaf([1.0, 2.0])
+    seed = pb.tensor([1.0, 1.0])
+    Writes.apply(x).backward(seed)
+    np.testing.assert_array_equal(seed.numpy(), [1.0, 1.0])
+    np.testing.assert_array_equal(x.grad.numpy(), [10.0, 10.0])
+
+
 def test_a_result_of_grad_can_be_written_without_harm():
     a, b = leaf([1.0, 2.0]), leaf([3.0, 4.0])
     seed = pb.tensor([1.0, 1.0])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from core.helpers import Exp, Item, Square, Total, derivatives, leaf, ones_like, teaches, values
+from core.helpers import Exp, Item, Product, Spread, Square, Total, derivatives, leaf, ones_like, teaches, values
 from pullback.autograd import grad
 from pullback.core.errors import DerivativeRefused, GraphError
 from pullback.core.refusal import constant, refused
@@ -765,14 +765,18 @@ def capturing(compute):
     return Captures
 
 
-@pytest.mark.parametrize("read", ["operator", "quick operator", "Function", "Primitive", "view"])
+@pytest.mark.parametrize(
+    "read", ["operator", "quick operator", "Function", "Function of two", "Primitive", "Primitive with options", "view"]
+)
 def test_reading_a_differentiable_tensor_from_outside_warns_and_names_it(read):
     secret = leaf([2.0, 3.0])
     reads = {
         "operator": lambda: secret * 2,
         "quick operator": lambda: pb.exp(secret),
         "Function": lambda: Square.apply(secret),
+        "Function of two": lambda: Product.apply(pb.tensor(1.0), secret),
         "Primitive": lambda: Total.apply(secret),
+        "Primitive with options": lambda: Spread.apply(Total.apply(secret), shape=(2,)),
         "view": lambda: Item.apply(secret, index=0),
     }
 

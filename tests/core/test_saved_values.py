@@ -474,6 +474,33 @@ def test_written_before_saving_inside_forward_is_fine_and_after_saving_is_refuse
             y.backward(ones_like(y))
 
 
+@pytest.mark.parametrize("keep", ["saved", "ctx"])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_an_intermediate_that_somebody_writes_later_is_refused(keep, create_graph):
+    stash = []
+
+    class Leaks(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            e = pb.exp(x)
+            stash.append(e)
+            if keep == "saved":
+                ctx.save_for_backward(e)
+            else:
+                ctx.e = e
+            return e * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * (ctx.saved_tensors[0] if keep == "saved" else ctx.e)
+
+    x = leaf([1.0, 2.0])
+    y = Leaks.apply(x)
+    stash[0] += 1
+    with teaches(StaleValueError, "modified by an inplace operation", "LeaksBackward"):
+        grad(y, x, ones_like(y), create_graph=create_graph)
+
+
 def test_a_parameter_update_between_two_walks_is_seen():
     w = leaf([1.0, 2.0])
     loss = Square.apply(w)

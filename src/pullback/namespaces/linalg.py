@@ -1,4 +1,4 @@
-"""The linear algebra extension of the standard, as far as its operators exist; built from the registry."""
+"""The linear algebra extension of the standard; built from the registry."""
 
 from __future__ import annotations
 
@@ -8,13 +8,27 @@ import pullback.ops.all  # noqa: F401 - fills the registry
 from pullback.ops.registry import REGISTRY
 
 _names = (
-    *("cross", "diagonal", "matmul", "matrix_transpose", "outer", "tensordot", "trace", "vecdot", "vector_norm"),
-    *("det", "slogdet", "inv", "solve", "cholesky", "eigh", "eigvalsh", "svd", "svdvals", "qr", "pinv", "matrix_norm"),
-    *("matrix_power", "matrix_rank"),
+    *("cholesky", "cross", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power"),
+    *("matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot"),
+    *("trace", "vecdot", "vector_norm"),
 )
-#: Functions of Hermitian matrices are registered with a projection onto these before them, for the tests.
-_operators: dict[str, Any] = {
-    name: getattr(REGISTRY[name].call, "__wrapped__", REGISTRY[name].call) for name in _names if name in REGISTRY
-}
-globals().update(_operators)
-__all__ = list(_operators)
+
+
+def _public(name: str) -> Any:
+    """The function itself: those of Hermitian matrices are registered behind a projection onto these, for the tests."""
+    call = REGISTRY[name].call
+    return getattr(call, "__wrapped__", call)
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    """A diagonal of the last two axes, as a view.
+
+    >>> import pullback as pb
+    >>> pb.linalg.diagonal(pb.tensor([[1.0, 2.0], [3.0, 4.0]]), offset=1)
+    tensor([2.])
+    """
+    return REGISTRY["diagonal"].call(x, offset, -2, -1)
+
+
+globals().update({name: _public(name) for name in _names})
+__all__ = ["diagonal", *_names]

@@ -84,10 +84,10 @@ class QR(Primitive):
     def backward(ctx: Any, ct_q: Any, ct_r: Any) -> Any:
         (q, r), xp = ctx.saved_tensors, ctx.xp
         wanted_q, wanted_r = ctx.wanted
-        (m, n), rows = (q.shape[-2], r.shape[-1]), q.shape[-1]
+        n, width = r.shape[-1], q.shape[-1]
         _refuse_dependent(r)
         own, others = q, None
-        if rows > n:  # the complete form: more columns, which span the complement
+        if width > n:  # the complete form: more columns, which span the complement
             own, others, r = q[..., :n], q[..., n:], r[..., :n, :]
         outer, inner = None, None
         if wanted_q is not None:
@@ -212,7 +212,5 @@ def _without_basis(result: Any) -> Any:
     return q[..., :n], r, matmul(rest, conjugate_transpose(rest))
 
 
-register(
-    "cholesky", Cholesky, _positive, call=on_hermitian(cholesky), reference=np.linalg.cholesky, public=False
-)
+register("cholesky", Cholesky, _positive, call=on_hermitian(cholesky), reference=np.linalg.cholesky, public=False)
 register("qr", QR, _columns, call=qr, reference=np.linalg.qr, public=False, observe=_without_basis)

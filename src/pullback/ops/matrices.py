@@ -19,7 +19,7 @@ from pullback.core.masked import Masked
 from pullback.core.primitive import PrimitiveNode
 from pullback.ops.axes import conj
 from pullback.ops.complexes import conj as conjugate
-from pullback.ops.shapes import matrix_transpose
+from pullback.ops.shapes import expand_dims, matrix_transpose
 
 
 class LinAlgError(PullbackError, np.linalg.LinAlgError, RuntimeError):
@@ -75,6 +75,11 @@ def conjugate_transpose(x: Any) -> Any:
     return conjugate(matrix_transpose(x))
 
 
+def outer_products(left: Any, right: Any) -> Any:
+    """``leftₖ rightₖᴴ`` for each column k: all that is unique about vectors with a free sign or phase."""
+    return expand_dims(left, axis=-2) * conjugate(expand_dims(right, axis=-3))
+
+
 def hermitian_part(xp: Any, x: Any) -> Any:
     """``(X + Xᴴ) / 2``."""
     return (x + adjoint(xp, x)) / 2
@@ -83,6 +88,30 @@ def hermitian_part(xp: Any, x: Any) -> Any:
 def each_matrix(xp: Any, numbers: Any) -> Any:
     """One number per matrix of a stack, in a shape that multiplies the matrices."""
     return xp.expand_dims(xp.expand_dims(numbers, axis=-1), axis=-1)
+
+
+def columns(xp: Any, numbers: Any) -> Any:
+    """Numbers (..., n) in the shape that multiplies the columns of matrices (..., m, n)."""
+    return xp.expand_dims(numbers, axis=-2)
+
+
+def rows(xp: Any, numbers: Any) -> Any:
+    """Numbers (..., n) in the shape that multiplies the rows of matrices (..., n, m)."""
+    return xp.expand_dims(numbers, axis=-1)
+
+
+def lengths(x: Any) -> Any:
+    """The lengths of the columns, bare."""
+    x = bare(x)
+    return arrays.namespace(x).linalg.vector_norm(x, axis=-2)
+
+
+def imaginary_diagonal(x: Any) -> Any:
+    """The imaginary parts of the diagonal, bare; zeros of a real matrix."""
+    x = bare(x)
+    xp = arrays.namespace(x)
+    diagonal = xp.linalg.diagonal(x)
+    return xp.imag(diagonal) if arrays.is_complex(x.dtype) else xp.zeros_like(diagonal)
 
 
 def identity(like: Any, n: int | None = None) -> Any:

@@ -86,8 +86,8 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------ registry
 def _norms(make: Make) -> Any:
-    for ord in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
-        yield Sample((regular(make, 2, 3),), {"ord": ord})
+    for which in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
+        yield Sample((regular(make, 2, 3),), {"ord": which})
     yield Sample((regular(make, 2, 3, 2),), {"ord": "nuc", "keepdims": True})
     yield Sample((regular(make, 2, 3, 2),), {"ord": 1, "keepdims": True})
     yield Sample((regular(make, 0, 3, 2),))

@@ -263,6 +263,4 @@ register("inv", Inv, _regulars, call=inv, reference=np.linalg.inv, public=False)
 register("matrix_power", None, _powers, call=matrix_power, reference=np.linalg.matrix_power, public=False)
 register("pinv", Pinv, _rectangles, call=pinv, reference=_numpy_pinv, public=False)
 register("solve", Solve, _equations, call=solve, reference=np.linalg.solve, public=False)
-register(
-    "solve_triangular", None, _triangles, call=solve_triangular, reference=_numpy_triangular, public=False
-)
+register("solve_triangular", None, _triangles, call=solve_triangular, reference=_numpy_triangular, public=False)

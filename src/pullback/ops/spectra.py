@@ -15,7 +15,6 @@ from pullback.core import arrays
 from pullback.core.primitive import Primitive
 from pullback.core.refusal import refused
 from pullback.core.tensor import Tensor
-from pullback.ops.complexes import conj
 from pullback.ops.linalg import matmul
 from pullback.ops.matrices import (
     ResultsNode,
@@ -23,20 +22,24 @@ from pullback.ops.matrices import (
     as_numbers,
     bare,
     coinciding,
+    columns,
     complement,
     conjugate_transpose,
     hermitian_part,
     identity,
+    imaginary_diagonal,
+    lengths,
     on_hermitian,
+    outer_products,
     refuse,
     refuse_coinciding,
     refuse_phase,
     resolution,
+    rows,
     run,
     wanted_vectors,
 )
 from pullback.ops.registry import Make, Sample, register
-from pullback.ops.shapes import expand_dims
 from pullback.ops.solving import regular
 
 _INSTEAD = (
@@ -58,30 +61,6 @@ class SVDResult(NamedTuple):
     U: Any
     S: Any
     Vh: Any
-
-
-def columns(xp: Any, numbers: Any) -> Any:
-    """Numbers (..., n) in the shape that multiplies the columns of matrices (..., m, n)."""
-    return xp.expand_dims(numbers, axis=-2)
-
-
-def rows(xp: Any, numbers: Any) -> Any:
-    """Numbers (..., n) in the shape that multiplies the rows of matrices (..., n, m)."""
-    return xp.expand_dims(numbers, axis=-1)
-
-
-def _imaginary_diagonal(x: Any) -> Any:
-    """The imaginary parts of the diagonal, bare; zeros of a real matrix."""
-    x = bare(x)
-    xp = arrays.namespace(x)
-    diagonal = xp.linalg.diagonal(x)
-    return xp.imag(diagonal) if arrays.is_complex(x.dtype) else xp.zeros_like(diagonal)
-
-
-def _lengths(x: Any) -> Any:
-    """The lengths of the columns, bare."""
-    x = bare(x)
-    return arrays.namespace(x).linalg.vector_norm(x, axis=-2)
 
 
 # --------------------------------------------------------------------------------------------------------- eigenvalues
@@ -110,7 +89,7 @@ class Eigh(Primitive):
         same = coinciding(w)
         refuse_coinciding("eigh", "eigenvalues", w, same, wanted_vectors(wanted_v, v, axis=-2), _INSTEAD)
         inner = turned @ ct_v
-        refuse_phase("eigh", _imaginary_diagonal(inner), _lengths(ct_v))
+        refuse_phase("eigh", imaginary_diagonal(inner), lengths(ct_v))
         here = as_numbers(same, w)
         inner = inner * (xp.reciprocal(columns(xp, w) - rows(xp, w) + here) * (1 - here))
         if wanted_w is not None:
@@ -234,7 +213,7 @@ class Svdvals(Primitive):
 
 
 def _vjp_of_values(xp: Any, u: Any, s: Any, vh: Any, ct: Any) -> Any:
-    """``U diag(s̄) Vᴴ``.  A singular value 0 is the tip of a cone, like \\|x\\| at 0: there its slope is 0, by rule."""
+    """``U diag(s̄) Vᴴ``.  A singular value 0 is the tip of a cone, like abs(x) at 0: there its slope is 0, by rule."""
     found = (u * columns(xp, ct * xp.sign(s))) @ vh
     zero = bare(s) == 0
     if isinstance(found, Tensor) and arrays.namespace(zero).any(zero):
@@ -264,15 +243,15 @@ def _vjp_of_vectors(ctx: Any, ct_u: Any, ct_vh: Any) -> Any:
         middle.append((inner - adjoint(xp, inner)) * weight)
         if left.shape[-2] > k:
             outside.append(((ct - left @ inner) * columns(xp, inverse)) @ adjoint(xp, right))
-        phase.append(_imaginary_diagonal(inner))
-        sizes.append(_lengths(ct))
+        phase.append(imaginary_diagonal(inner))
+        sizes.append(lengths(ct))
     if wanted_v is not None:
         ct, inner = _side(xp, right, adjoint(xp, vh[..., k:, :]), adjoint(xp, ct_vh), asked_v)
         middle.append((inner - adjoint(xp, inner)) * (rows(xp, s) * gaps))
         if right.shape[-2] > k:
             outside.append((left * columns(xp, inverse)) @ adjoint(xp, ct - right @ inner))
-        phase.append(_imaginary_diagonal(inner))
-        sizes.append(_lengths(ct))
+        phase.append(imaginary_diagonal(inner))
+        sizes.append(lengths(ct))
     refuse_phase("svd", sum(phase), sum(sizes))
     found = left @ sum(middle[1:], start=middle[0]) @ adjoint(xp, right)
     return sum(outside, start=found)
@@ -363,9 +342,14 @@ def svdvals(x: Any, /) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------ registry
+def distinct(make: Make, *shape: int) -> Any:
+    """Square matrices whose eigenvalues are far from each other."""
+    return make(*shape, low=-0.8, high=0.8) + np.diag(2 * np.arange(shape[-1])).astype(make.dtype)
+
+
 def _hermitian(make: Make) -> Any:
     for shape in ((3, 3), (2, 1, 2, 2), (1, 1), (0, 2, 2), (0, 0)):
-        x = make(*shape, low=-0.8, high=0.8) + np.diag(2 * np.arange(shape[-1])).astype(make.dtype)
+        x = distinct(make, *shape)
         yield Sample(((x + np.conj(np.swapaxes(x, -1, -2))) / 2,))
 
 
@@ -378,11 +362,6 @@ def _full_and_reduced(make: Make) -> Any:
     for sample in _rectangles(make):
         yield sample
         yield Sample(sample.args, {"full_matrices": False})
-
-
-def outer_products(left: Any, right: Any) -> Any:
-    """``leftₖ rightₖᴴ`` for each column k: all that is unique about vectors with a free sign or phase."""
-    return expand_dims(left, axis=-2) * conj(expand_dims(right, axis=-3))
 
 
 def _projections(result: EighResult) -> Any:
