@@ -59,7 +59,7 @@ def main(show=print):
     try:
         Unmarked.apply(x * 1)
     except RuntimeError as error:
-        show("without the mark", type(error).__name__, "should be", "InplaceError")
+        show("without the mark", type(error).__name__, "should be", "RuntimeError")
         show(str(error))
     show("(torch 2.13 says nothing: a holds 6, and its derivative is given as 1.)")
 

@@ -54,7 +54,7 @@ def main(show=print):
     }
     for mistake, action in actions.items():
         error = error_of(action)
-        show(mistake, type(error).__name__, "should be", "RuleError")
+        show(mistake, type(error).__name__, "should be", "RuntimeError")
         show(str(error))
         for note in getattr(error, "__notes__", []):
             if note.startswith(("Why it matters", "Write instead")):

@@ -58,7 +58,8 @@ def main(show=print):
         try:
             pb.autograd.grad(dx, x)
         except RuntimeError as error:
-            show(f"{rule.__name__}: second derivative", type(error).__name__, "should be", "DerivativeRefused")
+            kind = "RuntimeError" if rule is OnceOnly else "DerivativeRefused"
+            show(f"{rule.__name__}: second derivative", type(error).__name__, "should be", kind)
             show(str(error))
 
 

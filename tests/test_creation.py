@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.core.errors import GraphError
 
 
 def test_tensor_copies_and_asarray_shares():
@@ -45,7 +44,7 @@ def test_lists_of_tensors_are_stacked_and_keep_their_gradients(make):
 
 def test_a_copy_of_tensors_that_require_gradients_is_refused():
     a = pb.tensor(2.0, requires_grad=True)
-    with pytest.raises(GraphError, match="requires grad"):
+    with pytest.raises(RuntimeError, match="requires grad"):
         pb.tensor([a, 1.0])
     assert pb.tensor([a.detach(), 1.0]).tolist() == [2.0, 1.0]
     assert pb.tensor(a).requires_grad is False
@@ -58,7 +57,7 @@ def test_a_read_only_array_is_fine_until_it_is_written():
     array.flags.writeable = False
     x = pb.from_numpy(array)
     assert (x * 2.0).tolist() == [2.0, 2.0]
-    with pytest.raises(pb.core.errors.InplaceError, match="read-only"):
+    with pytest.raises(RuntimeError, match="read-only"):
         x += 1.0
     with pytest.raises(TypeError, match="NumPy array"):
         pb.from_numpy([1.0])
@@ -102,7 +101,7 @@ def test_leaves_can_be_asked_for(name):
     make = getattr(pb, name)
     assert make(2, requires_grad=True).requires_grad
     assert getattr(pb, f"{name}_like")(make(2), requires_grad=True).is_leaf
-    with pytest.raises(GraphError, match="floating point"):
+    with pytest.raises(RuntimeError, match="floating point"):
         make(2, dtype=np.int64, requires_grad=True)
 
 

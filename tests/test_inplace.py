@@ -9,7 +9,6 @@ import pytest
 
 import pullback as pb
 from numeric import Call, check_order
-from pullback.core.errors import InplaceError, StaleValueError
 from pullback.ops import inplace
 from pullback.ops.registry import ATTRIBUTES, Sample
 
@@ -168,7 +167,7 @@ def test_a_saved_value_is_stale_only_where_it_was_overwritten():
     y[2:] = 0.0
     pb.autograd.grad(z, x, retain_graph=True)
     y[1] = 0.0
-    with pytest.raises(StaleValueError, match="modified by an inplace operation"):
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         pb.autograd.grad(z, x)
 
 
@@ -188,7 +187,7 @@ def test_casting_follows_assignment(index):
     assert n.tolist() == [2, 0]
     assert not n.requires_grad
     for wrong in (1j, np.array(1j), pb.tensor(1j)):
-        with pytest.raises(InplaceError, match="complex128"):
+        with pytest.raises(RuntimeError, match="complex128"):
             y[index] = wrong
     c = pb.zeros(2, dtype=np.complex128)
     c[index] = value
@@ -206,7 +205,7 @@ def test_a_list_of_tensors_is_a_value():
 def test_errors_of_assignment():
     leaf = pb.tensor([1.0, 2.0], requires_grad=True)
     for index in (0, [0]):
-        with pytest.raises(InplaceError, match="leaf Variable that requires grad"):
+        with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
             leaf[index] = 0.0
     with pb.no_grad():
         leaf[0] = 5.0
@@ -225,7 +224,7 @@ def test_errors_of_assignment():
     frozen = np.zeros(3)
     frozen.flags.writeable = False
     for index in (0, [0]):
-        with pytest.raises(InplaceError, match="read-only"):
+        with pytest.raises(RuntimeError, match="read-only"):
             pb.asarray(frozen)[index] = 1.0
 
 
@@ -311,7 +310,7 @@ def test_without_a_graph_the_memory_is_written_directly(name, dtype):
             assert x._version == 1
             assert not x.requires_grad
         else:
-            with pytest.raises(InplaceError, match="can't be cast"):
+            with pytest.raises(RuntimeError, match="can't be cast"):
                 getattr(x, name)(*args)
             assert array.tolist() == [1, 2]
 
@@ -462,7 +461,7 @@ def test_every_in_place_method_refuses_a_leaf_and_says_what_to_write_instead():
     assert len(names) > 40
     for name in names:
         leaf = pb.tensor([[0.5]], requires_grad=True)
-        with pytest.raises(InplaceError, match="leaf Variable") as caught:
+        with pytest.raises(RuntimeError, match="leaf Variable") as caught:
             getattr(leaf, name)(*arguments.get(name, (2.0,) if name in binary else ()))
         assert "clone()" in caught.value.__notes__[-1]
         assert leaf.tolist() == [[0.5]], name
@@ -498,11 +497,11 @@ def test_changing_the_shape_makes_saved_values_stale_and_is_refused_under_views(
     y = x * 1
     z = pb.sum(y * y)
     y.unsqueeze_(0)
-    with pytest.raises(StaleValueError):
+    with pytest.raises(RuntimeError):
         pb.autograd.grad(z, x)
     y = x * 1
     _view = y[0]
-    with pytest.raises(InplaceError, match="views"):
+    with pytest.raises(RuntimeError, match="views"):
         y.unsqueeze_(0)
 
 

@@ -35,8 +35,37 @@ LAYERS: tuple[frozenset[str], ...] = (
 
 # Within core: each imports from those before it. A core module that is not named may stand anywhere, without a cycle.
 CORE_ORDER = (
-    *("errors", "modes", "arrays", "hooks", "places", "graph", "masked", "engine", "recorded", "versions", "tensor", "recycling", "views", "saved"),
-    *("packing", "refusal", "recompute", "rules", "keep", "primitive", "capture", "ctx", "pulling", "outputs", "function", "anomaly", "differentiate"),
+    *(
+        "errors",
+        "modes",
+        "arrays",
+        "hooks",
+        "places",
+        "graph",
+        "masked",
+        "engine",
+        "recorded",
+        "versions",
+        "tensor",
+        "recycling",
+        "views",
+        "saved",
+    ),
+    *(
+        "packing",
+        "refusal",
+        "recompute",
+        "rules",
+        "keep",
+        "primitive",
+        "capture",
+        "ctx",
+        "pulling",
+        "outputs",
+        "function",
+        "anomaly",
+        "differentiate",
+    ),
 )
 
 # What a core module must not know, whatever the layer: module -> (what it may not import, why).
@@ -257,7 +286,7 @@ GOOD = {
     "core/__init__.py": "",
     "core/errors.py": "from __future__ import annotations\nimport sys",
     "core/arrays.py": "import numpy as np\ndef namespace(x):\n    import array_api_compat\n",
-    "core/graph.py": "from pullback.core.errors import GraphError\n"
+    "core/graph.py": "from pullback.core.errors import lesson\n"
     "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pullback.core.tensor import Tensor",
     "core/tensor.py": "from . import graph\nfrom .arrays import project",
     "core/forward.py": "from pullback.core import tensor, graph",

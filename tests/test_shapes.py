@@ -91,9 +91,9 @@ def test_a_copy_owns_its_memory(name, x):
 def test_a_broadcast_view_is_read_only_and_stays_fresh(x):
     base = x * 1
     wide = pb.broadcast_to(base, (2, 2, 3))
-    with pytest.raises(pb.core.errors.InplaceError, match="read-only"):
+    with pytest.raises(RuntimeError, match="read-only"):
         wide += 1.0
-    with pytest.raises(pb.core.errors.InplaceError, match="read-only"):
+    with pytest.raises(RuntimeError, match="read-only"):
         wide[0, 0, 0] = 1.0
     base *= 2.0
     assert wide[1, 0, 0].item() == 2.0

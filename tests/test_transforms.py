@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from pullback.core.errors import GraphError, StaleValueError
 from pullback.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 
@@ -381,7 +380,7 @@ def test_auxiliary_results():
 # -------------------------------------------------------------------------------------------------------------- errors
 @pytest.mark.parametrize("result", [lambda x: x * 2, lambda x: (x.sum(), x), lambda x: [x.sum()], lambda x: x[:0]])
 def test_a_gradient_needs_one_number_and_says_what_else_there_is(result):
-    with pytest.raises(GraphError, match="one real number") as caught:
+    with pytest.raises(RuntimeError, match="one real number") as caught:
         grad(result)(np.ones(3))
     notes = "".join(caught.value.__notes__)
     assert "jacobian" in notes
@@ -389,9 +388,9 @@ def test_a_gradient_needs_one_number_and_says_what_else_there_is(result):
 
 
 def test_complex_results_are_refused():
-    with pytest.raises(GraphError, match="complex"):
+    with pytest.raises(RuntimeError, match="complex"):
         grad(lambda z: z * z)(1j)
-    with pytest.raises(GraphError, match="real"):
+    with pytest.raises(RuntimeError, match="real"):
         jacobian(lambda z: z * z)(np.array([1j]))
 
 
@@ -436,7 +435,7 @@ def test_a_vjp_notices_that_its_argument_was_written_meanwhile():
     x = pb.tensor([1.0, 2.0])
     _, pull = vjp(lambda t: (t * t).sum(), x)
     x += 1
-    with pytest.raises(StaleValueError):
+    with pytest.raises(RuntimeError):
         pull(1.0)
     y = np.array([1.0, 2.0])
     _, pull = vjp(lambda t: (t * t).sum(), y)
@@ -477,7 +476,7 @@ def test_callables_without_a_name():
             return x * x
 
     assert grad(Square())(3.0) == 6
-    with pytest.raises(GraphError, match="Square"):
+    with pytest.raises(RuntimeError, match="Square"):
         grad(Square())(np.ones(2))
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import pullback as pb
 from numeric import Call, check_order
-from pullback.core.errors import InplaceError, StaleValueError
 from pullback.ops.joining import split
 from pullback.ops.registry import Sample
 
@@ -128,7 +127,7 @@ def test_detached_memory_is_shared_and_its_writes_are_noticed(x):
     z = y * y
     y.detach()[0] = 7.0
     assert y.tolist()[0] == 7.0
-    with pytest.raises(StaleValueError):
+    with pytest.raises(RuntimeError):
         pb.autograd.grad(pb.sum(z), x)
 
 
@@ -171,7 +170,7 @@ def test_a_view_made_without_recording_is_not_written_with_it(x):
     with pb.no_grad():
         view = base[:2]
     for write in (lambda: view.add_(1.0), lambda: view.__setitem__(0, 1.0), lambda: view.__setitem__([0], 1.0)):
-        with pytest.raises(InplaceError, match="no_grad mode"):
+        with pytest.raises(RuntimeError, match="no_grad mode"):
             write()
     assert base.tolist() == [1.0, 2.0, 3.0, 4.0]
 
@@ -187,21 +186,21 @@ def test_a_view_of_a_leaf_is_not_written(x):
         lambda: x[:2].copy_(x[2:]),
         lambda: x.detach().requires_grad_()[0].fill_(1.0),
     ):
-        with pytest.raises(InplaceError, match="a view of a leaf Variable that requires grad"):
+        with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
             write()
     assert x.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
 def test_a_write_does_not_change_shape_or_dtype(x):
     y = x * 1
-    with pytest.raises(InplaceError, match="broadcast shape"):
+    with pytest.raises(RuntimeError, match="broadcast shape"):
         y += pb.ones((2, 4))
-    with pytest.raises(InplaceError, match="can't be cast"):
+    with pytest.raises(RuntimeError, match="can't be cast"):
         y += pb.ones(4, dtype=np.complex128)
     n = pb.arange(4)
-    with pytest.raises(InplaceError, match="can't be cast"):
+    with pytest.raises(RuntimeError, match="can't be cast"):
         n += 0.5
-    with pytest.raises(InplaceError, match="can't be cast"):
+    with pytest.raises(RuntimeError, match="can't be cast"):
         n.mul_(1.5)
     assert n.tolist() == [0, 1, 2, 3]
     assert y.tolist() == [1.0, 2.0, 3.0, 4.0]
@@ -220,7 +219,7 @@ def test_a_stale_view_is_found_wherever_it_was_written(x):
         if base._version == 0:
             pb.autograd.grad(pb.sum(y), x)
         else:
-            with pytest.raises(StaleValueError):
+            with pytest.raises(RuntimeError):
                 pb.autograd.grad(pb.sum(y), x)
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from pullback.core import arrays, modes
 from pullback.core.differentiate import grad as _grad
-from pullback.core.errors import GraphError, lesson
+from pullback.core.errors import lesson
 from pullback.core.graph import Node, next_number, reach
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor, wrap
@@ -251,7 +251,7 @@ def _scalar(f: Any, outputs: list[Any], value: Any) -> Tensor:
     else:
         what = f"a {type(value).__name__}"
     raise lesson(
-        GraphError,
+        RuntimeError,
         f"grad needs a function that returns one real number, but {_name(f)} returned {what}",
         why="a gradient is the derivative of one number; several numbers have a Jacobian.",
         instead="jacobian(f) for all derivatives, vjp(f, x) for a weighted sum of them, or reduce the result: "
@@ -289,7 +289,7 @@ def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: boo
 
     Raises
     ------
-    GraphError
+    RuntimeError
         When `f` returns anything but one real number.
     TypeError
         When an argument to differentiate is not of floating-point or complex dtype (a Python integer counts as a
@@ -478,7 +478,7 @@ def _rows(call: _Call, y: Tensor) -> list[Tensor]:
         return [_zeros(x, (*y.shape, *x.shape)) for x in call.flat]
     if arrays.is_complex(y.dtype):
         raise lesson(
-            GraphError,
+            RuntimeError,
             f"jacobian needs real results, but {_name(call.f)} returned {y.dtype}",
             why="a function of complex numbers has two derivatives, with respect to z and to its conjugate.",
             instead="jacobian of the real and of the imaginary part, or vjp(f, x).",

@@ -7,7 +7,6 @@ import pullback as pb
 from core.helpers import Square, leaf, ones_like, teaches
 from pullback.autograd import detect_anomaly, grad, set_detect_anomaly
 from pullback.core import modes, places
-from pullback.core.errors import FreedGraphError, RuleError
 
 
 class MakesNan(pb.Function):
@@ -32,7 +31,9 @@ def test_nan_stops_the_pass_and_names_the_node(create_graph):
     with detect_anomaly():
         y = output(a, b)
         with teaches(
-            RuleError, "Function 'MakesNanBackward' returned nan values in its 1th output", notes=["0 * inf", "NaN too"]
+            RuntimeError,
+            "Function 'MakesNanBackward' returned nan values in its 1th output",
+            notes=["0 * inf", "NaN too"],
         ) as caught:
             grad(y, [a, b], create_graph=create_graph)
     assert caught.value.node is y.grad_fn
@@ -67,7 +68,7 @@ def test_other_dtypes_and_missing_gradients_are_checked_too():
             return None, g * 1j * float("nan")
 
     a, b = leaf(1.0 + 1j), leaf(2.0 + 0j)
-    with detect_anomaly(), pytest.raises(RuleError, match="1th output"), np.errstate(all="ignore"):
+    with detect_anomaly(), pytest.raises(RuntimeError, match="1th output"), np.errstate(all="ignore"):
         Cuts.apply(a, b).backward(pb.tensor(1 + 0j))
 
 
@@ -80,17 +81,17 @@ def test_every_way_to_switch_it_on(kind):
 
     if kind == "decorator":
         run = detect_anomaly()(run)
-        with pytest.raises(RuleError):
+        with pytest.raises(RuntimeError, match="returned nan values"):
             run()
     elif kind == "set":
         set_detect_anomaly(True)
         try:
-            with pytest.raises(RuleError):
+            with pytest.raises(RuntimeError, match="returned nan values"):
                 run()
         finally:
             set_detect_anomaly(False)
     else:
-        with set_detect_anomaly(True), pytest.raises(RuleError):
+        with set_detect_anomaly(True), pytest.raises(RuntimeError, match="returned nan values"):
             run()
     assert modes.current() is modes.ON
     output(a, b).backward()
@@ -111,7 +112,7 @@ def test_errors_say_where_the_node_was_recorded_when_detection_was_on():
     with detect_anomaly():
         y = Square.apply(leaf(1.0))  # this line
     y.backward()
-    with teaches(FreedGraphError, notes=["was recorded at", __file__, "# this line"]):
+    with teaches(RuntimeError, notes=["was recorded at", __file__, "# this line"]):
         y.backward()
 
 
@@ -130,7 +131,7 @@ def test_operators_are_located_too(record):
 def test_errors_say_how_to_find_the_line_otherwise():
     y = Square.apply(leaf(1.0))
     y.backward()
-    with teaches(FreedGraphError, notes=["detect_anomaly()", "SquareBackward"]):
+    with teaches(RuntimeError, notes=["detect_anomaly()", "SquareBackward"]):
         y.backward()
     assert "detect_anomaly" in places.recorded_at(y.grad_fn)
 
@@ -145,7 +146,7 @@ def test_errors_of_rules_say_where_the_rule_is_defined():
         def backward(ctx, g):
             return g, g
 
-    with teaches(RuleError, "WrongBackward", notes=["Wrong.backward is defined at", __file__]):
+    with teaches(RuntimeError, "WrongBackward", notes=["Wrong.backward is defined at", __file__]):
         Wrong.apply(leaf(1.0)).backward()
 
 

@@ -24,7 +24,6 @@ from core.helpers import (
 )
 from pullback.autograd import backward, grad
 from pullback.core.differentiate import GradientEdge, get_gradient_edge
-from pullback.core.errors import GraphError, UnusedInputError
 
 
 class Intermediate(pb.Function):
@@ -134,9 +133,9 @@ def test_a_gradient_may_be_set_reset_and_is_checked():
     assert x.grad is None
     for wrong, kind, words in (
         (3.0, TypeError, ["expected to be a Tensor or None", "float"]),
-        (x, GraphError, ["as its own grad"]),
-        (pb.tensor([1.0]), GraphError, ["different size", "(1,)", "(2,)"]),
-        (pb.tensor([1.0, 1.0], dtype="float32"), GraphError, ["different type", "float32", "float64"]),
+        (x, RuntimeError, ["as its own grad"]),
+        (pb.tensor([1.0]), RuntimeError, ["different size", "(1,)", "(2,)"]),
+        (pb.tensor([1.0, 1.0], dtype="float32"), RuntimeError, ["different type", "float32", "float64"]),
     ):
         with teaches(kind, *words, notes=["Write instead"]):
             x.grad = wrong
@@ -183,7 +182,7 @@ def test_backward_inputs_restricts_accumulation():
     other = leaf(1.0)
     backward(x * w, inputs=[x, other])
     assert other.grad is None, "unused inputs are ignored"
-    with teaches(GraphError, "`inputs` argument to `backward()` cannot be empty", notes=["leave it out"]):
+    with teaches(RuntimeError, "`inputs` argument to `backward()` cannot be empty", notes=["leave it out"]):
         backward(x * w, inputs=[])
 
 
@@ -306,7 +305,7 @@ def test_unused_inputs():
     x, w = leaf(2.0), leaf(3.0)
     y = x * x
     with teaches(
-        UnusedInputError,
+        RuntimeError,
         "index 1",
         "not have been used in the graph",
         notes=["materialize_grads=True", "allow_unused=True"],
@@ -345,9 +344,9 @@ def test_a_batch_of_seeds():
     np.testing.assert_array_equal(h.numpy(), [2.0, 2.0, 2.0])
     w = leaf(1.0)
     assert grad(y, [x, w], seeds, is_grads_batched=True, allow_unused=True, retain_graph=True)[1] is None
-    with teaches(GraphError, "is_grads_batched=True", "grad_output[0]", "first dimension"):
+    with teaches(RuntimeError, "is_grads_batched=True", "grad_output[0]", "first dimension"):
         grad(y, x, pb.tensor(np.eye(2)), is_grads_batched=True)
-    with teaches(GraphError, "is_grads_batched=True"):
+    with teaches(RuntimeError, "is_grads_batched=True"):
         grad(y, x, pb.tensor(1.0), is_grads_batched=True)
 
 
@@ -387,11 +386,11 @@ def test_an_edge_stays_where_the_tensor_was_when_it_was_taken():
 
 def test_edges_need_gradients_and_cannot_be_materialised():
     with teaches(
-        GraphError, "gradient edge for a Tensor that does not require gradients", notes=["requires_grad=True"]
+        RuntimeError, "gradient edge for a Tensor that does not require gradients", notes=["requires_grad=True"]
     ):
         get_gradient_edge(pb.tensor(1.0))
     x, w = leaf(2.0), leaf(3.0)
-    with teaches(GraphError, "materialize_grads", "GradientEdge"):
+    with teaches(RuntimeError, "materialize_grads", "GradientEdge"):
         grad(x * 1, get_gradient_edge(w), materialize_grads=True)
 
 
@@ -403,22 +402,22 @@ class TestBadInput:
 
     def test_outputs_without_a_graph(self):
         with teaches(
-            GraphError,
+            RuntimeError,
             "element 0 of tensors does not require grad and does not have a grad_fn",
             notes=["requires_grad=True"],
         ):
             pb.tensor(1.0).backward()
-        with teaches(GraphError, "element 1 of tensors"):
+        with teaches(RuntimeError, "element 1 of tensors"):
             backward([leaf(1.0), pb.tensor(1.0)])
-        with teaches(GraphError, "element 0"):
+        with teaches(RuntimeError, "element 0"):
             grad(self.x.detach(), self.x, ones_like(self.x))
 
     def test_inputs_without_gradients(self):
-        with teaches(GraphError, "does not require grad (input 1)", notes=["requires_grad=True"]):
+        with teaches(RuntimeError, "does not require grad (input 1)", notes=["requires_grad=True"]):
             grad(self.x * 1, [self.x, pb.tensor(1.0)], ones_like(self.x))
 
     def test_no_inputs(self):
-        with teaches(GraphError, "`inputs` argument to `grad()` cannot be empty", notes=["at least one"]):
+        with teaches(RuntimeError, "`inputs` argument to `grad()` cannot be empty", notes=["at least one"]):
             grad(self.x * 1, [], ones_like(self.x))
 
     @pytest.mark.parametrize("wrong", [3.0, "text", None, object()], ids=["float", "str", "None", "object"])
@@ -441,33 +440,39 @@ class TestBadInput:
 
     def test_several_elements_without_a_seed(self):
         with teaches(
-            GraphError,
+            RuntimeError,
             "implicitly created only for scalar outputs",
             "[2]",
             notes=["y.sum().backward()", "gradient=weights"],
         ):
             (self.x * 1).backward()
-        with teaches(GraphError, "scalar outputs", "output 1", "[0]"):
+        with teaches(RuntimeError, "scalar outputs", "output 1", "[0]"):
             backward([leaf(1.0), leaf(np.ones(0))])
 
     def test_a_complex_output_without_a_seed(self):
         z = leaf(1 + 2j)
-        with teaches(GraphError, "only for real scalar outputs", "complex128", notes=["abs(y)"]):
+        with teaches(RuntimeError, "only for real scalar outputs", "complex128", notes=["abs(y)"]):
             (z * z).backward()
 
     def test_seeds_of_the_wrong_shape(self):
         with teaches(
-            GraphError, "Mismatch in shape", "grad_output[0]", "(3,)", "output[0]", "(2,)", notes=["output's own shape"]
+            RuntimeError,
+            "Mismatch in shape",
+            "grad_output[0]",
+            "(3,)",
+            "output[0]",
+            "(2,)",
+            notes=["output's own shape"],
         ) as caught:
             (self.x * 1).backward(pb.tensor(np.ones(3)))
         assert issubclass(caught.type, RuntimeError)
-        with teaches(GraphError, "Mismatch in shape"):
+        with teaches(RuntimeError, "Mismatch in shape"):
             (self.x * 1).backward(pb.tensor(1.0))
 
     def test_seeds_of_the_wrong_number(self):
-        with teaches(GraphError, "got 2 tensors and 1 gradients", notes=["one gradient"]):
+        with teaches(RuntimeError, "got 2 tensors and 1 gradients", notes=["one gradient"]):
             backward([self.x * 1, self.x * 2], [ones_like(self.x)])
-        with teaches(GraphError, "got 1 tensors and 2 gradients"):
+        with teaches(RuntimeError, "got 1 tensors and 2 gradients"):
             backward([self.x * 1], [ones_like(self.x), ones_like(self.x)])
 
     @pytest.mark.parametrize("wrong", [3, 2.0, np.ones(2), [1.0, 2.0]], ids=["int", "float", "ndarray", "list"])
@@ -478,9 +483,9 @@ class TestBadInput:
             (self.x * 1).backward(wrong)
 
     def test_seeds_of_the_wrong_kind_of_number(self):
-        with teaches(GraphError, "complex", "grad_output[0]", "complex128", "float64"):
+        with teaches(RuntimeError, "complex", "grad_output[0]", "complex128", "float64"):
             (self.x * 1).backward(pb.tensor([1j, 1j]))
-        with teaches(GraphError, "complex"):
+        with teaches(RuntimeError, "complex"):
             (leaf([1j, 2j]) * 1).backward(pb.tensor([1.0, 1.0]))
 
     def test_a_failed_request_changes_nothing(self):
@@ -491,7 +496,7 @@ class TestBadInput:
             lambda: grad(y, [x, leaf(1.0)], retain_graph=True),
             lambda: grad(y, [x, pb.tensor(1.0)]),
         ):
-            with pytest.raises(GraphError):
+            with pytest.raises(RuntimeError):
                 wrong()
         assert x.grad is None
         y.backward()
@@ -632,7 +637,7 @@ def test_an_error_in_a_nested_pass_is_the_users_and_leaves_everything_usable():
             return g
 
     x = leaf(1.0)
-    with teaches(UnusedInputError, "index 0"):
+    with teaches(RuntimeError, "index 0"):
         Inside.apply(x).backward()
     assert pb.is_grad_enabled()
     (x * 2).backward()

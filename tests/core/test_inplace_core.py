@@ -7,7 +7,6 @@ import pullback as pb
 from core.helpers import AddOne, Exp, Item, Product, Square, Transpose, leaf, ones_like, teaches, values
 from pullback.autograd import grad
 from pullback.core import views
-from pullback.core.errors import InplaceError
 from pullback.core.tensor import wrap
 
 
@@ -105,16 +104,15 @@ def test_second_derivatives_go_through_writes():
 def test_a_leaf_is_not_written_while_recording(write):
     x = leaf([1.0, 2.0])
     with teaches(
-        InplaceError, "a leaf Variable that requires grad", "in-place operation", notes=["no_grad", "clone()"]
+        RuntimeError, "a leaf Variable that requires grad", "in-place operation", notes=["no_grad", "clone()"]
     ):
         write(x)
-    assert issubclass(InplaceError, RuntimeError)
     assert x.is_leaf
 
 
 def test_a_view_of_a_leaf_is_not_written_while_recording():
     view = part(leaf([1.0, 2.0]), 0)
-    with teaches(InplaceError, "a view of a leaf Variable that requires grad", notes=["no_grad"]):
+    with teaches(RuntimeError, "a view of a leaf Variable that requires grad", notes=["no_grad"]):
         view += 1
     with pb.no_grad():
         view += 1
@@ -123,7 +121,7 @@ def test_a_view_of_a_leaf_is_not_written_while_recording():
 def test_nothing_was_written_when_a_write_is_refused():
     x = leaf([1.0, 2.0])
     for target in (x, part(x, 0)):
-        with pytest.raises(InplaceError):
+        with pytest.raises(RuntimeError, match="leaf Variable"):
             target += 1
     np.testing.assert_array_equal(x.detach().numpy(), [1.0, 2.0])
 
@@ -285,7 +283,7 @@ def test_views_made_quietly_of_a_differentiable_base_may_not_be_written_while_re
     base = leaf([1.0, 2.0]) * 1
     with pb.no_grad():
         view = part(base, 0)
-    with teaches(InplaceError, "created in no_grad mode", notes=["clone()"]):
+    with teaches(RuntimeError, "created in no_grad mode", notes=["clone()"]):
         view += 1
 
 
@@ -317,7 +315,7 @@ def test_detach_in_place():
     assert a.is_leaf
     assert not a.requires_grad
     view = part(leaf([1.0, 2.0]) * 1, 0)
-    with teaches(InplaceError, "Can't detach views in-place", notes=["x.detach()"]):
+    with teaches(RuntimeError, "Can't detach views in-place", notes=["x.detach()"]):
         view.detach_()
 
 
@@ -335,7 +333,7 @@ def test_data_is_the_memory_without_history():
 # ------------------------------------------------------------------------------------------------ what cannot be written
 def test_a_result_of_another_shape_is_refused():
     a = leaf([1.0, 2.0]) * 1
-    with teaches(InplaceError, "output with shape [2]", "broadcast shape [3, 2]", notes=["out of place"]):
+    with teaches(RuntimeError, "output with shape [2]", "broadcast shape [3, 2]", notes=["out of place"]):
         a += pb.tensor(np.ones((3, 2)))
     np.testing.assert_array_equal(values([a])[0], [1.0, 2.0])
 
@@ -352,7 +350,7 @@ def test_a_smaller_value_is_spread_and_its_gradient_summed():
 )
 def test_a_result_of_a_higher_kind_of_dtype_is_refused(own, other):
     a = pb.tensor(np.ones(2, dtype=own))
-    with teaches(InplaceError, "result type", "can't be cast to the desired output type", own, notes=["out of place"]):
+    with teaches(RuntimeError, "result type", "can't be cast to the desired output type", own, notes=["out of place"]):
         a += pb.tensor(other)
 
 
@@ -379,7 +377,7 @@ def test_read_only_memory_is_refused(viewed):
     if viewed:
         t.detach()
     for write in (lambda: t.__iadd__(1), lambda: part(t, 0).__iadd__(1)):
-        with teaches(InplaceError, "read-only memory", notes=["clone()"]):
+        with teaches(RuntimeError, "read-only memory", notes=["clone()"]):
             write()
 
 
@@ -476,7 +474,7 @@ def test_a_primitive_that_returns_its_input_does_not_share_memory_unnoticed(what
     y = Same.apply(a)
     try:
         y += 1
-    except InplaceError:
+    except RuntimeError:
         return
     if np.shares_memory(y.detach().numpy(), a.detach().numpy()):
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
@@ -535,7 +533,7 @@ def test_an_immutable_array_is_replaced_by_the_result(frozen):
 def test_a_view_of_an_immutable_array_cannot_be_written(frozen):
     base, view = frozen([1.0, 2.0]), frozen([1.0])
     views.make_view(view, base, Item, {"index": 0})
-    with teaches(InplaceError, "Frozen", "immutable", notes=["base[index] = value"]):
+    with teaches(RuntimeError, "Frozen", "immutable", notes=["base[index] = value"]):
         views.write(view, frozen([5.0]))
 
 

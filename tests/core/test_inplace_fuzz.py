@@ -10,13 +10,24 @@ import pytest
 import pullback as pb
 from core.helpers import AddOne, Item, PrimitiveSquare, Square, Transpose, leaf, values
 from pullback.autograd import grad
-from pullback.core.errors import InplaceError, StaleValueError
 
 SHAPE = (2, 3)
 INDICES = [
     (slice(0, 1),), (slice(1, 2),), (slice(None), slice(0, 2)), (slice(None), slice(1, 3)), (slice(None), slice(None, None, 2)),
     (slice(None, None, -1),), (Ellipsis, slice(2, 3)), (slice(0, 1), slice(1, 3)),
 ]  # fmt: skip
+
+
+#: What may be refused, and the words that say so.
+REASONS = {
+    "stale": "modified by an inplace operation",
+    "leaf": "leaf Variable",
+    "view of a Function": "is a view and is being modified",
+    "base of a view of a Function": "and its base or another view of its base",
+    "dirty view": "a view of another Tensor",
+    "quiet view": "no_grad mode",
+    "cast": "can't be cast",
+}
 
 
 class AddInto(pb.Function):
@@ -247,10 +258,11 @@ def compare(rng, program, orders):
         return "large"
     try:
         x, found, g = ours(program, point, create_graph=orders > 1)
-    except (InplaceError, StaleValueError) as error:
-        if not error.__notes__:
+    except RuntimeError as error:
+        reason = next((name for name, words in REASONS.items() if words in str(error)), None)
+        if reason is None:
             raise
-        return type(error).__name__
+        return reason
     for ours_value, numpys in zip(found, expected, strict=True):
         np.testing.assert_allclose(ours_value, numpys, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(values([g])[0], gradient, rtol=1e-9, atol=1e-9)
@@ -267,7 +279,7 @@ def compare(rng, program, orders):
 def test_random_programs_have_the_right_gradient_or_a_reason():
     outcomes = [check(seed, 1) for seed in range(250)]
     assert outcomes.count("right") > 125, "most programs are legal"
-    assert outcomes.count("StaleValueError") > 5, "and some overwrite what is needed"
+    assert outcomes.count("stale") > 5, "and some overwrite what is needed"
 
 
 def test_random_programs_have_the_right_second_derivative_or_a_reason():

@@ -21,7 +21,7 @@ from core.helpers import (
     without_gc,
 )
 from pullback.autograd import grad
-from pullback.core.errors import DerivativeRefused, FreedGraphError, GraphError, RuleError
+from pullback.core.errors import DerivativeRefused
 from pullback.core.packing import disable_saved_tensors_hooks, saved_tensors_hooks
 
 
@@ -217,7 +217,7 @@ def test_packed_values_are_released_too():
         y.backward()
         assert packed[0]() is None
         assert x.grad.item() == 6.0
-    with pytest.raises(FreedGraphError):
+    with pytest.raises(RuntimeError, match="a second time"):
         y.backward()
 
 
@@ -227,7 +227,7 @@ def test_what_hooks_do_wrong_is_explained():
         return tensor
 
     with (
-        teaches(RuleError, "pack hook is modifying its input in place", notes=["clone()"]),
+        teaches(RuntimeError, "pack hook is modifying its input in place", notes=["clone()"]),
         saved_tensors_hooks(writes, None),
     ):
         Square.apply(leaf(1.0) * 1)
@@ -275,7 +275,7 @@ def test_saved_values_of_in_place_functions_and_of_attributes():
 
 def test_hooks_can_be_forbidden():
     with disable_saved_tensors_hooks("not here"):
-        with teaches(GraphError, "not here"), saved_tensors_hooks(lambda t: t, lambda t: t):
+        with teaches(RuntimeError, "not here"), saved_tensors_hooks(lambda t: t, lambda t: t):
             pass
         x = leaf(3.0)
         assert grad(Square.apply(x), x)[0].item() == 6.0
@@ -285,7 +285,7 @@ def test_hooks_can_be_forbidden():
         with saved_tensors_hooks(lambda t: t, lambda t: t):
             pass
 
-    with teaches(GraphError, "nor here"):
+    with teaches(RuntimeError, "nor here"):
         run()
     with saved_tensors_hooks(lambda t: t, lambda t: t):
         pass
@@ -298,7 +298,7 @@ def test_one_saved_value_can_be_given_hooks():
     (handle,) = y.grad_fn._raw_saved_tensors
     handle.register_hooks(lambda t: t.item(), lambda number: pb.tensor(number))
     assert "SavedTensor" in repr(handle)
-    with teaches(RuleError, "already been set", notes=["packed already"]):
+    with teaches(RuntimeError, "already been set", notes=["packed already"]):
         handle.register_hooks(lambda t: t, lambda t: t)
     (g,) = grad(y, x, create_graph=True)
     assert values([g, *grad(g, x)]) == [6.0, 2.0]
@@ -316,7 +316,7 @@ def test_none_cannot_be_given_hooks():
             return g
 
     (handle,) = SavesNone.apply(leaf(1.0)).grad_fn._raw_saved_tensors
-    with teaches(RuleError, "with value None is forbidden", notes=["nothing to pack"]):
+    with teaches(RuntimeError, "with value None is forbidden", notes=["nothing to pack"]):
         handle.register_hooks(lambda t: t, lambda t: t)
 
 

@@ -18,7 +18,6 @@ from core.helpers import (
     values,
 )
 from pullback.autograd import grad
-from pullback.core.errors import FreedGraphError, RuleError, StaleValueError
 from pullback.core.tensor import Tensor
 
 
@@ -325,11 +324,11 @@ def test_saved_values_are_checked_and_released():
         with pb.no_grad():
             target += 1
         for create_graph in (False, True):
-            with pytest.raises(StaleValueError):
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
                 grad(y, x, ones_like(x), create_graph=create_graph)
         y = operator(x)
         y.backward(ones_like(y))
-        with pytest.raises(FreedGraphError):
+        with pytest.raises(RuntimeError, match="a second time"):
             y.backward(ones_like(y))
 
 
@@ -397,12 +396,12 @@ class TestWrongRules:
         return grad(y, x, ones_like(y), create_graph=create_graph)
 
     def test_number(self, create_graph):
-        with teaches(RuleError, "WrongBackward", "expected 1, got 2", notes=["alpha"]):
+        with teaches(RuntimeError, "WrongBackward", "expected 1, got 2", notes=["alpha"]):
             self.pull(lambda ct: (ct, ct), create_graph)
 
     def test_shape(self, create_graph):
         with teaches(
-            RuleError, "WrongBackward", "got [1] but expected shape compatible with [2]", "'alpha' (argument 0)"
+            RuntimeError, "WrongBackward", "got [1] but expected shape compatible with [2]", "'alpha' (argument 0)"
         ):
             self.pull(lambda ct: Item.apply(ct, index=slice(0, 1)) if create_graph else ct[:1], create_graph)
 
@@ -410,7 +409,7 @@ class TestWrongRules:
         ("wrong", "word"), [(2.0, "float"), ("text", "str"), ([1.0, 2.0], "list")], ids=lambda v: str(v)
     )
     def test_type(self, create_graph, wrong, word):
-        with teaches(RuleError, f"got {word}", "'alpha' (argument 0)", "WrongBackward", notes=["Write instead"]):
+        with teaches(RuntimeError, f"got {word}", "'alpha' (argument 0)", "WrongBackward", notes=["Write instead"]):
             self.pull(lambda ct: wrong, create_graph)
 
     def test_complex_for_real_keeps_the_real_part(self, create_graph):

@@ -10,7 +10,7 @@ import pytest
 import pullback as pb
 from core.helpers import Exp, Item, Product, Square, derivatives, leaf, ones_like, teaches, values
 from pullback.autograd import grad
-from pullback.core.errors import DerivativeRefused, StaleValueError
+from pullback.core.errors import DerivativeRefused
 
 X = 0.4
 S, C, E = np.sin(X), np.cos(X), np.exp(X)
@@ -511,7 +511,7 @@ def test_an_input_changed_since_is_no_input_for_a_second_run():
     y = saving(pb.exp).apply(a)
     with pb.no_grad():
         a += 1
-    with pytest.raises((StaleValueError, DerivativeRefused)) as caught:
+    with pytest.raises(RuntimeError) as caught:
         derivatives(lambda x: y, x, 2)
     assert "modified by an inplace operation" in str(caught.value) + "".join(caught.value.__notes__)
     np.testing.assert_allclose(grad(saving(pb.exp).apply(x), x)[0].item(), E)

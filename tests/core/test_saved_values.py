@@ -22,7 +22,6 @@ from core.helpers import (
     without_gc,
 )
 from pullback.autograd import grad
-from pullback.core.errors import FreedGraphError, StaleValueError
 from pullback.core.tensor import Tensor
 
 
@@ -208,7 +207,7 @@ def test_a_second_walk_is_refused_and_explained(operator):
             y = operator(x)
             name = y.grad_fn.name()
             first(y)
-            with teaches(FreedGraphError, "a second time", name, notes=["retain_graph=True", "released"]) as caught:
+            with teaches(RuntimeError, "a second time", name, notes=["retain_graph=True", "released"]) as caught:
                 second(y)
             assert caught.value.node is y.grad_fn
 
@@ -219,7 +218,7 @@ def test_retain_graph_allows_any_number_of_walks():
     first = [grad(y, x, retain_graph=True)[0].item() for _ in range(3)]
     assert len(set(first)) == 1
     y.backward()
-    with pytest.raises(FreedGraphError):
+    with pytest.raises(RuntimeError, match="a second time"):
         y.backward()
 
 
@@ -228,7 +227,7 @@ def test_create_graph_retains_unless_told_otherwise():
     y = Square.apply(x)
     grad(y, x, create_graph=True)
     grad(y, x, create_graph=True, retain_graph=False)
-    with pytest.raises(FreedGraphError):
+    with pytest.raises(RuntimeError, match="a second time"):
         grad(y, x)
 
 
@@ -236,7 +235,7 @@ def test_reading_saved_tensors_after_release_is_refused():
     y = Square.apply(leaf(0.5))
     y.backward()
     for read in (lambda: y.grad_fn.saved_tensors, lambda: y.grad_fn._raw_saved_tensors):
-        with pytest.raises(FreedGraphError, match="SquareBackward"):
+        with pytest.raises(RuntimeError, match="SquareBackward"):
             read()
 
 
@@ -264,7 +263,7 @@ def test_a_shared_part_is_released_by_whoever_walks_it_first():
     shared = pb.exp(x)
     first, second = shared * 2, shared * 3
     first.backward()
-    with pytest.raises(FreedGraphError, match="ExpBackward0"):
+    with pytest.raises(RuntimeError, match="ExpBackward0"):
         second.backward()
 
 
@@ -313,7 +312,7 @@ def test_a_saved_input_that_was_written_is_refused(operator, create_graph):
     y = operator(a)
     a += 1
     with teaches(
-        StaleValueError,
+        RuntimeError,
         "modified by an inplace operation",
         y.grad_fn.name(),
         "[float64 [2]]",
@@ -330,7 +329,7 @@ def test_a_saved_output_that_was_written_is_refused(operator, create_graph):
     x = leaf([1.0, 2.0])
     y = operator(x)
     y += 1
-    with teaches(StaleValueError, "modified by an inplace operation", operator(x).grad_fn.name()):
+    with teaches(RuntimeError, "modified by an inplace operation", operator(x).grad_fn.name()):
         grad(y, x, ones_like(y), create_graph=create_graph)
 
 
@@ -338,7 +337,7 @@ def test_the_message_names_the_operation_that_the_value_came_from():
     a = leaf([1.0]) * 1
     y = Square.apply(a)
     a += 1
-    with teaches(StaleValueError, "which is output 0 of "):
+    with teaches(RuntimeError, "which is output 0 of "):
         y.backward()
 
 
@@ -356,7 +355,7 @@ def test_writes_through_any_tensor_over_the_memory_are_seen(write):
     else:
         with pb.no_grad():
             a += 1
-    with pytest.raises(StaleValueError):
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.backward(ones_like(y))
 
 
@@ -373,7 +372,7 @@ def test_writes_into_an_output_are_seen_through_any_tensor_over_its_memory(write
     else:
         with pb.no_grad():
             y += 1
-    with pytest.raises(StaleValueError):
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.backward(ones_like(y))
 
 
@@ -394,7 +393,7 @@ def test_a_write_into_the_saved_output_that_backward_reads_is_seen_by_the_next_w
     x = leaf([1.0, 2.0])
     y = Overwrites.apply(x)
     y.backward(ones_like(y), retain_graph=True)
-    with pytest.raises(StaleValueError):
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.backward(ones_like(y))
 
 
@@ -421,7 +420,7 @@ def test_a_view_saved_before_its_own_part_was_written_is_refused():
     y = Square.apply(Item.apply(a, index=slice(0, 1)))
     first = Item.apply(a, index=slice(0, 2))
     first += 1
-    with pytest.raises(StaleValueError):
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.backward(pb.tensor([1.0]))
 
 
@@ -469,7 +468,7 @@ def test_written_before_saving_inside_forward_is_fine_and_after_saving_is_refuse
         y = doubling(False, save).apply(x * 1)
         y.backward(ones_like(y))
         np.testing.assert_array_equal(x.grad.numpy(), [2.0, 3.0])
-        with teaches(StaleValueError, "Doubles", "save_for_backward", notes=["clone()"]):
+        with teaches(RuntimeError, "Doubles", "save_for_backward", notes=["clone()"]):
             y = doubling(True, save).apply(leaf([1.0, 2.0]) * 1)
             y.backward(ones_like(y))
 
@@ -497,7 +496,7 @@ def test_an_intermediate_that_somebody_writes_later_is_refused(keep, create_grap
     x = leaf([1.0, 2.0])
     y = Leaks.apply(x)
     stash[0] += 1
-    with teaches(StaleValueError, "modified by an inplace operation", "LeaksBackward"):
+    with teaches(RuntimeError, "modified by an inplace operation", "LeaksBackward"):
         grad(y, x, ones_like(y), create_graph=create_graph)
 
 
@@ -507,7 +506,7 @@ def test_a_parameter_update_between_two_walks_is_seen():
     loss.backward(ones_like(loss), retain_graph=True)
     with pb.no_grad():
         w -= 0.1 * w.grad
-    with pytest.raises(StaleValueError, match="SquareBackward"):
+    with pytest.raises(RuntimeError, match="SquareBackward"):
         loss.backward(ones_like(loss))
 
 
@@ -517,7 +516,7 @@ def test_a_value_detached_in_place_after_it_was_saved_is_refused_when_the_pass_i
         a = x * 2
         y = square(a)
         a.detach_()
-        with pytest.raises(StaleValueError):
+        with pytest.raises(RuntimeError, match=r"modified by an inplace operation|detached in-place"):
             derivatives(lambda x, y=y: y, x, 2)
 
 
@@ -525,7 +524,7 @@ def test_an_array_put_under_a_saved_tensor_is_seen():
     x = leaf(0.5)
     y = Square.apply(x)
     x.data = pb.tensor(10.0)
-    with pytest.raises(StaleValueError):
+    with pytest.raises(RuntimeError, match=r"modified by an inplace operation|detached in-place"):
         y.backward()
 
 

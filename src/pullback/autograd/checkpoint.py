@@ -10,7 +10,7 @@ import numpy as np
 
 from pullback.core import arrays, modes
 from pullback.core.engine import current_pass
-from pullback.core.errors import PullbackError, StaleValueError, lesson
+from pullback.core.errors import lesson
 from pullback.core.packing import saved_tensors_hooks
 from pullback.core.recompute import tensors_in
 from pullback.core.tensor import wrap
@@ -18,7 +18,7 @@ from pullback.core.tensor import wrap
 __all__ = ["CheckpointError", "checkpoint"]
 
 
-class CheckpointError(PullbackError, RuntimeError):
+class CheckpointError(RuntimeError):
     """A checkpointed function did something else when it was called again."""
 
 
@@ -42,7 +42,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, again: Any = contextlib
     ------
     CheckpointError
         In the backward pass, when the second call saves other Tensors than the first, or returns other values.
-    StaleValueError
+    RuntimeError
         In the backward pass, when an argument was written since the first call.
 
     Examples
@@ -116,7 +116,7 @@ class _Frame:
         for tensor, version in self.arguments:
             if tensor._version != version:
                 raise lesson(
-                    StaleValueError,
+                    RuntimeError,
                     f"an argument of a checkpointed function, of shape {list(tensor.shape)}, has been modified by an inplace "
                     f"operation: it is at version {tensor._version}; expected version {version} instead.",
                     why="the function is called again in the backward pass, and would compute with the new values.",

@@ -11,7 +11,7 @@ from typing import Any
 
 from pullback.core.arrays import namespace
 from pullback.core.differentiate import grad
-from pullback.core.errors import GraphError, lesson
+from pullback.core.errors import lesson
 from pullback.core.modes import enable_grad
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor, wrap
@@ -69,18 +69,18 @@ def _vectors(v: Any, like: tuple[Any, ...], what: str) -> tuple[Any, ...]:
     if v is None:
         if len(like) != 1 or like[0]._array.size != 1:
             raise lesson(
-                GraphError,
+                RuntimeError,
                 f"The vector v can only be None if {what} is a single Tensor with a single element.",
                 instead="a Tensor (or a tuple) of the same shape.",
             )
         return (wrap(type(like[0]), namespace(like[0]._array).ones_like(like[0]._array)),)
     vectors = (v,) if isinstance(v, Tensor) else tuple(v)
     if len(vectors) != len(like):
-        raise lesson(GraphError, f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}.")
+        raise lesson(RuntimeError, f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}.")
     for vector, x in zip(vectors, like, strict=True):
         if tuple(vector.shape) != tuple(x.shape):
             raise lesson(
-                GraphError,
+                RuntimeError,
                 f"v has invalid size: should be {tuple(x.shape)} but got {tuple(vector.shape)}.",
                 got=vector.shape,
             )
@@ -126,7 +126,7 @@ def _check_strict(outputs: tuple[Any, ...], points: tuple[Any, ...], strict: boo
         for i, g in enumerate(found):
             if g is None:
                 raise lesson(
-                    GraphError,
+                    RuntimeError,
                     f"Output {k} of the user-provided function is independent of input {i}. "
                     "This is not allowed in strict mode.",
                     instead="strict=False, which gives zeros.",
@@ -184,7 +184,7 @@ def _scalar(func: Callable[..., Any], name: str) -> Callable[..., Any]:
         alone, outputs = _call(func, points, name)
         if not alone or outputs[0]._array.size != 1:
             raise lesson(
-                GraphError,
+                RuntimeError,
                 f"The Tensor returned by the function given to {name} should contain a single element",
                 instead="a function that returns one number, for example a sum.",
             )

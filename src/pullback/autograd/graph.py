@@ -13,7 +13,7 @@ import numpy as np
 
 from pullback.core.differentiate import GradientEdge, get_gradient_edge
 from pullback.core.engine import current_pass
-from pullback.core.errors import GraphError, lesson
+from pullback.core.errors import lesson
 from pullback.core.graph import Node
 from pullback.core.hooks import RemovableHandle
 from pullback.core.packing import disable_saved_tensors_hooks, saved_tensors_hooks
@@ -52,7 +52,7 @@ def queue_callback(callback: Callable[[], object]) -> None:
     task = current_pass()
     if task is None:
         raise lesson(
-            GraphError,
+            RuntimeError,
             "Final callbacks can only be installed during backward pass.",
             instead="call this from a hook or from a Function's backward.",
         )

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.errors import PullbackError
 
-
-class GradcheckError(PullbackError, RuntimeError):
+class GradcheckError(RuntimeError):
     """A check that did not pass.  ``str(error)`` says what; the notes say where, how far, and what it looks like.
 
     Attributes

@@ -13,6 +13,7 @@ from pullback.check.subject import Subject
 from pullback.core import arrays
 from pullback.core.differentiate import grad
 from pullback.core.errors import DerivativeRefused
+from pullback.core.refusal import Refusal
 from pullback.core.tensor import Tensor, wrap
 
 
@@ -25,9 +26,11 @@ def pull(outputs: list[Tensor], inputs: list[Tensor], cotangents: list[Tensor]) 
     """One backward pass: a NumPy array per input, ``None`` where nothing arrived.  A refusal is a verdict."""
     try:
         found = grad(outputs, inputs, cotangents, retain_graph=True, allow_unused=True)
-    except DerivativeRefused as refusal:
-        notes = getattr(refusal, "__notes__", [])
-        raise failure("refused", str(refusal), *notes, node=getattr(refusal, "node", None)) from refusal
+    except RuntimeError as error:
+        node = getattr(error, "node", None)
+        if not isinstance(error, DerivativeRefused) and not isinstance(node, Refusal):
+            raise
+        raise failure("refused", str(error), *getattr(error, "__notes__", []), node=node) from error
     return [None if g is None else host(g._array) for g in found]
 
 

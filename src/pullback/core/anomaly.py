@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
-from pullback.core.errors import RuleError, lesson
+from pullback.core.errors import lesson
 from pullback.core.graph import Node
 from pullback.core.masked import unmask
 from pullback.core.tensor import Tensor
@@ -66,7 +66,7 @@ def _check(node: Node, grads: Any) -> None:
         array = value._array if isinstance(value, Tensor) else value
         if array is not None and np.isnan(np.asarray(array)).any():
             raise lesson(
-                RuleError,
+                RuntimeError,
                 f"Function {node._name()!r} returned nan values in its {position}th output.",
                 why="every gradient computed from it is NaN too.",
                 instead="look at the point: a domain border (log or sqrt at 0), 0 * inf, or inf - inf in backward.",

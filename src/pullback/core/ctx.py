@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from pullback.core import arrays, rules
 from pullback.core.capture import warn_captured
-from pullback.core.errors import RuleError, lesson
+from pullback.core.errors import lesson
 from pullback.core.graph import FREED, Node
 from pullback.core.packing import Packed, SavedTensorHooks, pack_entry
 from pullback.core.recompute import rebuild, tensors_in
@@ -107,7 +107,7 @@ class Ctx(Node):
         for tensor in tensors:
             if not isinstance(tensor, Tensor):
                 raise lesson(
-                    RuleError,
+                    RuntimeError,
                     f"mark_non_differentiable only accepts variable arguments, but got {type(tensor).__name__}",
                     instead="pass the output Tensors that carry no gradient; other outputs need no mark.",
                 )
@@ -202,9 +202,8 @@ class Ctx(Node):
         self._opaque = self._opaque or []
         if how not in self._opaque:
             self._opaque.append(how)
-        if tensor.requires_grad:
-            if not how.startswith((".data", "detach")):
-                self._reads(tensor)
+        if tensor.requires_grad and not how.startswith((".data", "detach")):
+            self._reads(tensor)
         if not self._outer._recording:  # an enclosing forward wants to know; an enclosing recorded backward need not
             self._outer._leaves(tensor, how)
 
@@ -259,9 +258,13 @@ class SavedHandle:
         entry = entries[self.position]
         if entry is None or entry.__class__ is Packed:
             raise lesson(
-                RuleError,
+                RuntimeError,
                 "Calling register_hooks on a saved tensor "
-                + ("with value None is forbidden" if entry is None else "whose hooks have already been set is forbidden"),
+                + (
+                    "with value None is forbidden"
+                    if entry is None
+                    else "whose hooks have already been set is forbidden"
+                ),
                 why="there is nothing to pack." if entry is None else "its value is packed already.",
             )
         packed = pack_entry(entry, self.node, SavedTensorHooks(pack_hook, unpack_hook))
@@ -283,7 +286,7 @@ class Cleared:
     @property
     def entries(self) -> Any:
         raise lesson(
-            RuleError,
+            RuntimeError,
             "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the autograd.Function.",
             instead="read ctx.saved_tensors once, or set clear_saved_tensors_on_access=False.",
         )

@@ -13,7 +13,7 @@ import numpy as np
 
 from pullback.core import arrays, modes
 from pullback.core.engine import Pass, run
-from pullback.core.errors import GraphError, UnusedInputError, lesson
+from pullback.core.errors import lesson
 from pullback.core.graph import LEAF_NUMBER, Node, reach
 from pullback.core.masked import unmask
 from pullback.core.recorded import Recorded
@@ -38,7 +38,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     edge = tensor._resolved()
     if edge is None:
         raise lesson(
-            GraphError,
+            RuntimeError,
             "It is not possible to get the gradient edge for a Tensor that does not require gradients",
             instead="ask for gradients where the Tensor is made: tensor(..., requires_grad=True).",
         )
@@ -86,7 +86,7 @@ def backward(
         wanted = _as_tuple(list(inputs.values()) if isinstance(inputs, dict) else inputs)
         if not wanted:
             raise lesson(
-                GraphError,
+                RuntimeError,
                 "`inputs` argument to `backward()` cannot be empty.",
                 instead="leave it out to accumulate into every leaf.",
             )
@@ -168,7 +168,7 @@ def grad(
         )
     outs, ins = _as_tuple(outputs), _as_tuple(inputs)
     if not ins:
-        raise lesson(GraphError, "`inputs` argument to `grad()` cannot be empty.", instead="at least one Tensor.")
+        raise lesson(RuntimeError, "`inputs` argument to `grad()` cannot be empty.", instead="at least one Tensor.")
     allow_unused = _check_materialize(ins, allow_unused, materialize_grads)
     targets = [_edge_of_input(x, k) for k, x in enumerate(ins)]
     if is_grads_batched:
@@ -258,7 +258,7 @@ def _edge_of_output(output: Any, position: int) -> Any:
     edge = output._resolved()
     if edge is None:
         raise lesson(
-            GraphError,
+            RuntimeError,
             f"element {position} of tensors does not require grad and does not have a grad_fn",
             why="nothing it was computed from requires gradients, or it was computed without recording (no_grad, detach(), "
             "NumPy).",
@@ -279,7 +279,7 @@ def _edge_of_input(x: Any, position: int) -> Any:
     edge = x._resolved()
     if edge is None:
         raise lesson(
-            GraphError,
+            RuntimeError,
             f"One of the differentiated Tensors does not require grad (input {position})",
             instead="make it with requires_grad=True before computing with it.",
         )
@@ -301,7 +301,7 @@ def _check_materialize(ins: Any, allow_unused: bool | None, materialize: bool) -
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.",
         )
     if materialize and any(isinstance(x, GradientEdge) for x in ins):
-        raise lesson(GraphError, "materialize_grads cannot be used when the given input is a GradientEdge")
+        raise lesson(RuntimeError, "materialize_grads cannot be used when the given input is a GradientEdge")
     return materialize if allow_unused is None else allow_unused
 
 
@@ -323,7 +323,7 @@ def _seeds(outputs: Any, given: Any) -> list[Any]:
         raise _not_a_seed(given)  # a list of numbers for one output
     if len(seeds) != len(outputs):
         raise lesson(
-            GraphError,
+            RuntimeError,
             f"got {len(outputs)} tensors and {len(seeds)} gradients",
             instead="one gradient (or None) per output.",
         )
@@ -339,14 +339,14 @@ def _seed(output: Any, seed: Any, position: int) -> Any:
     if seed is None:
         if math.prod(shape) != 1:
             raise lesson(
-                GraphError,
+                RuntimeError,
                 f"grad can be implicitly created only for scalar outputs, output {position} has shape {list(shape)}",
                 why="a derivative of several elements needs to know their weights.",
                 instead="y.sum().backward(), or y.backward(gradient=weights) with one weight per element.",
             )
         if arrays.is_complex(dtype):
             raise lesson(
-                GraphError,
+                RuntimeError,
                 f"grad can be implicitly created only for real scalar outputs but got {dtype}",
                 instead="differentiate a real function of it, such as abs(y), or pass the gradient.",
             )
@@ -356,7 +356,7 @@ def _seed(output: Any, seed: Any, position: int) -> Any:
         raise _not_a_seed(seed)
     if tuple(seed._array.shape) != tuple(shape):
         raise lesson(
-            GraphError,
+            RuntimeError,
             f"Mismatch in shape: grad_output[{position}] has a shape of {seed.shape!r} and output[{position}] has a shape of "
             f"{output.shape if isinstance(output, Tensor) else shape!r}.",
             why="there is one weight per element; nothing is broadcast here.",
@@ -364,7 +364,7 @@ def _seed(output: Any, seed: Any, position: int) -> Any:
         )
     if arrays.is_complex(seed.dtype) != arrays.is_complex(dtype):
         raise lesson(
-            GraphError,
+            RuntimeError,
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
             f"grad_output[{position}] has a dtype of {seed.dtype} and output[{position}] has a dtype of {dtype}.",
         )
@@ -412,9 +412,9 @@ def _zeros_like(x: Any, create_graph: bool) -> Any:
     return constant(zeros, [x._resolved()]) if create_graph and isinstance(x, Tensor) else zeros
 
 
-def _unused(position: int, x: Any, edge: Any, outputs: Any) -> UnusedInputError:
+def _unused(position: int, x: Any, edge: Any, outputs: Any) -> RuntimeError:
     return lesson(
-        UnusedInputError,
+        RuntimeError,
         f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set allow_unused=True if "
         "this is the desired behavior.",
         why="no recorded path leads from the outputs to it: it was not used, or the path was cut by detach(), no_grad, an "
@@ -431,7 +431,7 @@ def _grad_batched(outs: Any, ins: Any, grad_outputs: Any, retain: Any, create: b
         shape = tuple(_spec(output)[0])
         if tuple(seed._array.shape[1:]) != shape or seed.ndim == 0:
             raise lesson(
-                GraphError,
+                RuntimeError,
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The "
                 f"sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
                 f"detected: grad_output[{position}] has a shape of {seed.shape!r} and output[{position}] has a shape of "

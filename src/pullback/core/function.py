@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pullback.core import modes, rules
-from pullback.core.errors import RuleError, lesson
+from pullback.core.errors import lesson
 from pullback.core.graph import NOT_A_TENSOR, next_number
 from pullback.core.keep import CONTAINERS, is_among, keep, plain
 from pullback.core.outputs import attach, plain_outputs
@@ -86,7 +86,7 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = type(self).__name__
         raise lesson(
-            RuleError,
+            RuntimeError,
             f"Legacy autograd function with non-static forward method is deprecated: an instance of {name} was called",
             why="calling an instance records nothing, so nothing could be differentiated.",
             instead=f"{name}.apply(...), on the class; data for one call goes to ctx, data for all calls is an argument.",
@@ -228,7 +228,7 @@ def _refuse_hidden_tensors(cls: Any, value: Any, position: int, recording: bool)
     if recording and any(tensor.requires_grad for tensor in tensors_in(value)):
         node = _new(cls._node)
         raise lesson(
-            RuleError,
+            RuntimeError,
             f"{cls.__name__}.apply got Tensors that require gradients inside a {type(value).__name__}, as "
             f"{rules.argument(node, position)}",
             why="gradients are returned one per argument, so those inside a container would be lost.",
@@ -308,7 +308,7 @@ def once_differentiable(function: Any) -> Any:
 def _useless(name: str) -> Any:
     def on_class(*args: Any, **kwargs: Any) -> Any:
         raise lesson(
-            RuleError,
+            RuntimeError,
             f"{name} was called on the Function class or an instance of it, not on the ctx",
             why="the class is shared by all calls; only the ctx of this call can keep what backward needs.",
             instead=f"ctx.{name}(...), where ctx is the first parameter of forward.",

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from pullback.core.errors import RuleError, lesson
+from pullback.core.errors import lesson
 
 #: The edge of an argument that is no Tensor; falsy like ``None``, the edge of a Tensor without gradients.
 NOT_A_TENSOR: Any = ()
@@ -109,7 +109,7 @@ class Hooks:
             )
         if len(result) != len(shown):
             raise lesson(
-                RuleError,
+                RuntimeError,
                 f"hook {_name(hook)!r} has returned an incorrect number of values "
                 f"(got {len(result)}, but expected {len(shown)})",
                 instead=f"return a tuple of {len(shown)} gradients, None where one is unknown.",
@@ -135,14 +135,14 @@ def _check_replacement(hook: Any, new: Any, old: Any, kind: Any) -> None:
         return
     if new.shape != old.shape:
         raise lesson(
-            RuleError,
+            RuntimeError,
             f"hook {_name(hook)!r} has changed the size of value",
             why=f"the gradient has shape {tuple(old.shape)}, the hook returned {tuple(new.shape)}.",
             instead="return a Tensor of the gradient's own shape.",
         )
     if new.dtype != old.dtype:
         raise lesson(
-            RuleError,
+            RuntimeError,
             f"hook {_name(hook)!r} has changed the type of value (was {old.dtype} got {new.dtype})",
             instead="cast the result back to the gradient's dtype before returning it.",
         )

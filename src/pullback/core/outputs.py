@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from pullback.core import arrays, modes, views
-from pullback.core.errors import InplaceError, RuleError, StaleValueError, lesson
+from pullback.core.errors import lesson
 from pullback.core.recompute import tensors_in
 from pullback.core.tensor import Leaf, Tensor, wrap
 from pullback.core.views import View
@@ -49,7 +49,7 @@ def attach(ctx: Any, args: tuple[Any, ...], result: Any) -> tuple[Any, tuple[Any
     for output in raw:
         if not isinstance(output, Tensor) and any(arrays.is_inexact(t.dtype) for t in tensors_in(output)):
             raise lesson(
-                RuleError,
+                RuntimeError,
                 f"{ctx._operator.__name__}.forward returned a {type(output).__name__} of Tensors",
                 why="only a Tensor or a flat tuple of them is connected to the graph; the Tensors in a container would "
                 "silently lose their gradients.",
@@ -132,7 +132,7 @@ def _check_dirty(ctx: Any, args: Any, raw: tuple[Any, ...], dirty: tuple[Any, ..
     for tensor in dirty:
         if not isinstance(tensor, Tensor):
             raise lesson(
-                RuleError,
+                RuntimeError,
                 f"mark_dirty can only accept variables, but an argument is of type {type(tensor).__name__}",
                 instead="the input Tensors that forward wrote into.",
             )
@@ -148,7 +148,7 @@ def _check_dirty(ctx: Any, args: Any, raw: tuple[Any, ...], dirty: tuple[Any, ..
             views._refuse_leaf("a leaf Variable that requires grad has been used in an in-place operation.")
         if all(tensor is not output for output in raw):
             raise lesson(
-                RuleError,
+                RuntimeError,
                 f"Some elements marked as dirty during the forward method were not returned as output: {name}. The inputs that "
                 "are modified inplace must all be outputs of the Function.",
                 why="the new value needs a place in the graph, and only outputs have one.",
@@ -156,7 +156,7 @@ def _check_dirty(ctx: Any, args: Any, raw: tuple[Any, ...], dirty: tuple[Any, ..
             )
         if tensor._view is not None and len(raw) > 1:
             raise lesson(
-                InplaceError,
+                RuntimeError,
                 f"If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more "
                 f"than one Tensor: {name}",
                 why="the history of the base would have to go through one of several outputs.",
@@ -170,7 +170,7 @@ def _check_undeclared(ctx: Any, args: Any, raw: tuple[Any, ...], dirty: tuple[An
     """An input that was written without mark_dirty: its graph would still describe the old value."""
     if ctx._marks.late is not None:
         raise lesson(
-            StaleValueError,
+            RuntimeError,
             f"{ctx._operator.__name__}.forward wrote into a Tensor after giving it to ctx.save_for_backward",
             why="backward would get the new values where the old ones were meant.",
             instead="save x.clone() before the write; or call save_for_backward after it, when the new values are meant.",
@@ -187,7 +187,7 @@ def _check_undeclared(ctx: Any, args: Any, raw: tuple[Any, ...], dirty: tuple[An
                 from pullback.core.rules import argument
 
                 raise lesson(
-                    InplaceError,
+                    RuntimeError,
                     f"{ctx._operator.__name__}.forward wrote into its input {argument(ctx, position)} in place without "
                     "ctx.mark_dirty",
                     why="whoever uses that Tensor later would see the new values with the old gradient.",

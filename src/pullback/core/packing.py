@@ -1,4 +1,4 @@
-"""Hooks on saved values: what ``save_for_backward`` keeps may be packed away (to disk, compressed, recomputed) and unpacked later.
+"""Hooks on saved values: what ``save_for_backward`` keeps may be packed away (to disk, compressed) and unpacked later.
 
 The hooks in force when an operation is recorded are those of the innermost context.  ``pack`` is called once per saved Tensor,
 ``unpack`` whenever the value is read; the result takes the place in the graph that the saved Tensor had, so that derivatives of
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.core import modes
-from pullback.core.errors import GraphError, RuleError, lesson
+from pullback.core.errors import lesson
 from pullback.core.graph import FREED
 from pullback.core.saved import Saved, SavedOutput, SavedTensor
 from pullback.core.tensor import Tensor, wrap
@@ -113,7 +113,7 @@ def _packed(entry: Any, shown: Tensor, place: Any, source: str, hooks: SavedTens
         modes.leave(token)
     if shown._version != version:
         raise lesson(
-            RuleError,
+            RuntimeError,
             "A saved tensor pack hook is modifying its input in place",
             why="the value is saved for backward, and others may hold the same memory.",
             instead="pack a copy: tensor.clone().",
@@ -153,8 +153,10 @@ class saved_tensors_hooks(modes._Switch):  # noqa: N801 - used like a statement
     def mode(self) -> Any:
         old = modes.current()
         if isinstance(old._settings.hooks, Forbidden):
-            raise lesson(GraphError, old._settings.hooks.message)
-        return modes.plain(old._recording, old._settings.replace(hooks=SavedTensorHooks(self.pack_hook, self.unpack_hook)))
+            raise lesson(RuntimeError, old._settings.hooks.message)
+        return modes.plain(
+            old._recording, old._settings.replace(hooks=SavedTensorHooks(self.pack_hook, self.unpack_hook))
+        )
 
     def _again(self) -> Any:
         return type(self)(self.pack_hook, self.unpack_hook)

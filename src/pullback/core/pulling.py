@@ -12,7 +12,7 @@ import numpy as np
 
 from pullback.core import arrays, modes, rules
 from pullback.core.ctx import CLEARED, Ctx, Pull, pulling, unpack_attribute
-from pullback.core.errors import RuleError, lesson
+from pullback.core.errors import lesson
 from pullback.core.graph import NOT_A_TENSOR
 from pullback.core.masked import unmask
 from pullback.core.recompute import Recomputed, Watcher, rebuild, same_numbers, tensors_in
@@ -170,6 +170,7 @@ class FunctionNode(Ctx):
                 "its backward is not recorded, so the second derivative would be a wrong number.",
                 "remove the decorator if backward uses Tensor operators only; otherwise write the backward as a Function of "
                 "its own, with its own backward.",
+                RuntimeError,  # as torch: no wrong number was at stake, the author said so
             )
         if watcher.cuts:
             return (
@@ -192,7 +193,9 @@ class FunctionNode(Ctx):
         fresh = getattr(second.ctx, "_to_save", None) or ()
         pull.entries = tuple(
             [
-                second.vouch(unpack(entry, self, "a value"), fresh[k] if k < len(fresh) else None, f"value {k} for backward")
+                second.vouch(
+                    unpack(entry, self, "a value"), fresh[k] if k < len(fresh) else None, f"value {k} for backward"
+                )
                 if is_intermediate(entry)
                 else unpack(entry, self, "a value")
                 for k, entry in enumerate(saved.entries)
@@ -202,7 +205,9 @@ class FunctionNode(Ctx):
             if any(is_intermediate(entry) for entry in entries):
                 new = tensors_in(getattr(second.ctx, name, None))
                 values = [
-                    second.vouch(unpack(entry, self, f"ctx.{name}"), new[k] if k < len(new) else None, f"the Tensor ctx.{name}")
+                    second.vouch(
+                        unpack(entry, self, f"ctx.{name}"), new[k] if k < len(new) else None, f"the Tensor ctx.{name}"
+                    )
                     if is_intermediate(entry)
                     else unpack_attribute(entry, self, f"ctx.{name}")
                     for k, entry in enumerate(entries)
@@ -212,7 +217,7 @@ class FunctionNode(Ctx):
 
     def _recompute_carriers(self, pull: Pull, second: Recomputed) -> str:
         """Closures, objects and bare numbers on ctx, from the second run."""
-        names, how = self._opaque
+        names, _ = self._opaque
         for name in names:
             old, new = self._kept[name][0], getattr(second.ctx, name, None)  # type: ignore[index]
             trouble = second.trouble
@@ -258,7 +263,7 @@ def refuse_both(operator: Any) -> Any:
 
     def ambiguous(ctx: Any, *grad_outputs: Any) -> Any:
         raise lesson(
-            RuleError,
+            RuntimeError,
             f"Implementing both 'backward' and 'vjp' for a custom Function is not allowed: {operator.__name__}",
             instead="one of them; they are two names of the same rule.",
         )

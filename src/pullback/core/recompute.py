@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays, modes
-from pullback.core.errors import PullbackError
 from pullback.core.graph import Node, reach
 from pullback.core.refusal import refused
 from pullback.core.saved import pack, unpack
@@ -95,8 +94,6 @@ class Recomputed:
         token = modes.enter(modes.plain(True, settings))
         try:
             self.ctx = rerun.call(self.node, rerun.arguments(self.node), rerun.options)
-        except PullbackError as error:
-            self.trouble = f"running forward again raised {type(error).__name__}: {error}"
         except Exception as error:
             self.trouble = f"running forward again, with recording on, raised {type(error).__name__}: {error}"
         finally:
@@ -139,7 +136,9 @@ class Recomputed:
         if arrays.is_array(old):
             return self.vouch(wrap(kind, old), new, what) if arrays.is_inexact(old.dtype) else old
         if self.trouble or self.watcher.cuts or not same_numbers(old, new):
-            cut = self.trouble or f"a value left the graph in forward by {', '.join(self.watcher.cuts) or 'another way'}."
+            cut = (
+                self.trouble or f"a value left the graph in forward by {', '.join(self.watcher.cuts) or 'another way'}."
+            )
             raise Unvouched(f"{what} may hold something that depends on the inputs: {cut}")
         return new
 

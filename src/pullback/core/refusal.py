@@ -25,22 +25,24 @@ THREE_REMEDIES = (
 class Refusal(Node):
     """Raises when it is pulled back through."""
 
-    __slots__ = ("instead", "what", "why")
+    __slots__ = ("error", "instead", "what", "why")
 
-    def __init__(self, edges: Iterable[Any], tensor: Tensor, what: str, why: str, instead: str) -> None:
+    def __init__(
+        self, edges: Iterable[Any], tensor: Tensor, what: str, why: str, instead: str, error: type[RuntimeError]
+    ) -> None:
         self._edges = tuple(edge for edge in edges if edge)
         self._number = next_number()
         self._saved = None
         self._hooks = None
         self._kind = type(tensor)
         self._specs = ((tensor._array.shape, tensor.dtype),)
-        self.what, self.why, self.instead = what, why, instead
+        self.what, self.why, self.instead, self.error = what, why, instead, error
 
     def _name(self) -> str:
         return "Error"
 
     def _pull(self, cotangents: list[Any], task: Any) -> Any:
-        raise lesson(DerivativeRefused, self.what, why=self.why, instead=self.instead, node=self)
+        raise lesson(self.error, self.what, why=self.why, instead=self.instead, node=self)
 
 
 class Constant(Node):
@@ -72,10 +74,17 @@ class Constant(Node):
         return zeros
 
 
-def refused(tensor: Tensor, edges: Iterable[Any], what: str, why: str, instead: str = THREE_REMEDIES) -> Any:
+def refused(
+    tensor: Tensor,
+    edges: Iterable[Any],
+    what: str,
+    why: str,
+    instead: str = THREE_REMEDIES,
+    error: type[RuntimeError] = DerivativeRefused,
+) -> Any:
     """The same values, with a delayed error as their place in the graph."""
     own = tensor._resolved()
-    node = Refusal((*edges, own), tensor, what, why, instead)
+    node = Refusal((*edges, own), tensor, what, why, instead, error)
     return wrap(type(tensor), tensor._array, tensor._buffer, (node, 0)) if node._edges else tensor
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays
-from pullback.core.errors import RuleError, lesson
+from pullback.core.errors import lesson
 from pullback.core.graph import NOT_A_TENSOR, Node
 from pullback.core.masked import Masked
 from pullback.core.places import defined_at
@@ -38,7 +38,7 @@ def argument(node: Any, position: int) -> str:
     return f"argument {position}"
 
 
-def located(error: RuleError, node: Any) -> RuleError:
+def located(error: RuntimeError, node: Any) -> RuntimeError:
     """The error, with a note that says where the rule is defined."""
     place = defined_at(node._operator.backward)
     if place:
@@ -62,7 +62,7 @@ def as_sequence(node: Any, grads: Any) -> list[Any]:
             else f"one gradient per argument of forward ({names}), None where there is none."
         )
         error = lesson(
-            RuleError,
+            RuntimeError,
             f"function {node._name()} returned an incorrect number of gradients (expected {expected}, got {len(found)})",
             why="gradients are matched to the arguments of forward by position.",
             instead=hint,
@@ -72,10 +72,10 @@ def as_sequence(node: Any, grads: Any) -> list[Any]:
     return found
 
 
-def not_an_input(node: Any, position: int) -> RuleError:
+def not_an_input(node: Any, position: int) -> RuntimeError:
     """The error for a gradient of something that was no Tensor."""
     error = lesson(
-        RuleError,
+        RuntimeError,
         f"function {node._name()} returned a gradient different than None at position {position + 1}, but the corresponding "
         f"forward input {argument(node, position)} was not a Variable",
         why="only Tensors have gradients.",
@@ -85,7 +85,7 @@ def not_an_input(node: Any, position: int) -> RuleError:
     return located(error, node)
 
 
-def not_a_gradient(node: Any, position: int, value: Any) -> RuleError:
+def not_a_gradient(node: Any, position: int, value: Any) -> RuntimeError:
     """The error for a returned gradient of the wrong type."""
     kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
     hint = {
@@ -94,7 +94,7 @@ def not_a_gradient(node: Any, position: int, value: Any) -> RuleError:
         "Function of its own, to be right at second order.)",
     }.get(kind, "a Tensor of the argument's shape, or None.")
     error = lesson(
-        RuleError,
+        RuntimeError,
         f"expected Variable or None (got {kind}) as the gradient of {argument(node, position)}, returned by {node._name()}",
         instead=hint,
         node=node,
@@ -102,7 +102,7 @@ def not_a_gradient(node: Any, position: int, value: Any) -> RuleError:
     return located(error, node)
 
 
-def bad_shape(node: Any, position: int, got: Any, expected: Any) -> RuleError:
+def bad_shape(node: Any, position: int, got: Any, expected: Any) -> RuntimeError:
     """The error for a cotangent whose shape cannot belong to the argument."""
     hint = f"a gradient of shape {list(expected)}"
     if arrays.broadcasts_to(expected, got):
@@ -112,7 +112,7 @@ def bad_shape(node: Any, position: int, got: Any, expected: Any) -> RuleError:
     elif tuple(reversed(got)) == tuple(expected):
         hint += "; a transpose seems to be missing"
     error = lesson(
-        RuleError,
+        RuntimeError,
         f"Function {node._name()} returned an invalid gradient at index {position} - got {list(got)} but expected shape "
         f"compatible with {list(expected)} for {argument(node, position)}",
         why="a gradient has one entry per entry of its argument.",

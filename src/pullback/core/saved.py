@@ -11,7 +11,7 @@ import weakref
 from typing import Any
 
 from pullback.core import arrays
-from pullback.core.errors import FreedGraphError, StaleValueError, lesson
+from pullback.core.errors import lesson
 from pullback.core.graph import Node
 from pullback.core.places import recorded_at
 from pullback.core.tensor import Tensor, wrap
@@ -19,10 +19,10 @@ from pullback.core.tensor import Tensor, wrap
 _new = object.__new__
 
 
-def freed(node: Node) -> FreedGraphError:
+def freed(node: Node) -> RuntimeError:
     """The error for a second walk over released values."""
     return lesson(
-        FreedGraphError,
+        RuntimeError,
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
         f"freed): the values that {node._name()} saved are gone. Specify retain_graph=True in the earlier pass to keep them.",
         why="saved values are released as soon as a backward pass has used them, to keep memory low.",
@@ -34,11 +34,11 @@ def freed(node: Node) -> FreedGraphError:
     )
 
 
-def stale(node: Node, what: str, array: Any, version: int, now: int, producer: Any) -> StaleValueError:
+def stale(node: Node, what: str, array: Any, version: int, now: int, producer: Any) -> RuntimeError:
     """The error for a saved value that was written to after it was saved."""
     by = f", which is output {producer[1]} of {_plain_name(producer[0])}," if producer else ""
     return lesson(
-        StaleValueError,
+        RuntimeError,
         f"one of the variables needed for gradient computation has been modified by an inplace operation: {what} saved by "
         f"{node._name()} [{arrays.dtype_of(array)} {list(array.shape)}]{by} is at version {now}; expected version {version} "
         "instead.",
@@ -53,9 +53,9 @@ def _plain_name(node: Node) -> str:
     return node._name().removesuffix("Backward0").removesuffix("Backward")
 
 
-def _detached(node: Node, what: str) -> StaleValueError:
+def _detached(node: Node, what: str) -> RuntimeError:
     return lesson(
-        StaleValueError,
+        RuntimeError,
         f"Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(): {what} of {node._name()}",
         instead="use y = x.detach(), which leaves x alone.",
     )

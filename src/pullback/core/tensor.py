@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays, modes
-from pullback.core.errors import GraphError, InplaceError, lesson
+from pullback.core.errors import lesson
 from pullback.core.graph import LEAF_NUMBER, Node, next_number
 from pullback.core.hooks import Hooks, RemovableHandle, register
 from pullback.core.masked import unmask
@@ -91,7 +91,7 @@ class AccumulateGrad(Node):
                 result = hook(self.variable)
                 if result is not None and result is not self.variable:
                     raise lesson(
-                        GraphError,
+                        RuntimeError,
                         "Tensor post accumulate grad hooks should return None.",
                         instead="change tensor.grad in place inside the hook, and return nothing.",
                     )
@@ -210,14 +210,14 @@ class Tensor:
             if requires_grad:
                 return self
             raise lesson(
-                GraphError,
+                RuntimeError,
                 "you can only change requires_grad flags of leaf variables.",
                 why="this Tensor was computed from others, and its gradient flows on to them.",
                 instead="to use a computed Tensor without differentiating it, take x.detach().",
             )
         if requires_grad and not arrays.is_inexact(self.dtype):
             raise lesson(
-                GraphError,
+                RuntimeError,
                 f"Only Tensors of floating point and complex dtype can require gradients, this one is {self.dtype}",
                 why="a derivative needs values that can change by small amounts.",
                 instead="make it floating point first, for example tensor(..., dtype=float).",
@@ -295,6 +295,8 @@ class Tensor:
         modes.current()._leaves(self, "detach()")
         alias = self._alias()
         alias._buffer = buffer = self._shared_buffer()
+        if buffer.borrowed:
+            buffer.views += (weakref.ref(self), weakref.ref(alias))
         buffer.locked = buffer.locked or self._edge.__class__ is tuple
         return alias
 
@@ -320,7 +322,7 @@ class Tensor:
         """Cut this very Tensor out of the graph."""
         if self._view is not None:
             raise lesson(
-                InplaceError,
+                RuntimeError,
                 "Can't detach views in-place.",
                 why="the view and its base share one history.",
                 instead="use y = x.detach().",
@@ -342,7 +344,7 @@ class Tensor:
             mode = modes.current()
             if mode._recording and mode._settings.watcher is None:
                 raise lesson(
-                    GraphError,
+                    RuntimeError,
                     "Can't call numpy() on Tensor that requires grad.",
                     why="what NumPy computes from it would have no gradient.",
                     instead="x.detach().numpy() for the values; pullback's own functions to stay differentiable.",
@@ -364,7 +366,7 @@ class Tensor:
             mode = modes.current()
             if mode._recording and mode._settings.watcher is None:
                 raise lesson(
-                    GraphError,
+                    RuntimeError,
                     "Can't convert a Tensor that requires grad to a NumPy array (np.asarray, np.array, ...).",
                     why="what NumPy computes from it would have no gradient.",
                     instead="pullback.stack([...]) or pullback.as_tensor([...]) to build an array of Tensors; "
@@ -405,7 +407,7 @@ class Tensor:
             mode._leaves(self, "item()")
         if arrays.size(self._array) != 1:
             raise lesson(
-                GraphError,
+                RuntimeError,
                 f"a Tensor with {arrays.size(self._array)} elements cannot be converted to Scalar",
                 instead="x.tolist() for all of them, x[i].item() for one.",
             )
@@ -421,7 +423,7 @@ class Tensor:
     def __bool__(self) -> bool:
         if arrays.size(self._array) != 1:
             raise lesson(
-                GraphError,
+                RuntimeError,
                 "Boolean value of Tensor with "
                 f"{'more than one value' if arrays.size(self._array) else 'no values'} is ambiguous",
                 instead="x.any() or x.all().",
@@ -471,16 +473,16 @@ class Tensor:
                 instead="pullback.tensor(...) of the same shape, or None.",
             )
         if value is self:
-            raise lesson(GraphError, "can't assign Variable as its own grad", instead="assign a copy.")
+            raise lesson(RuntimeError, "can't assign Variable as its own grad", instead="assign a copy.")
         if value.shape != self.shape:
             raise lesson(
-                GraphError,
+                RuntimeError,
                 f"assigned grad has data of a different size: {tuple(value.shape)} for a Tensor of shape {tuple(self.shape)}",
                 instead="a gradient of the Tensor's own shape.",
             )
         if value.dtype != self.dtype:
             raise lesson(
-                GraphError,
+                RuntimeError,
                 f"assigned grad has data of a different type: {value.dtype} for a Tensor of {self.dtype}",
                 instead="cast the gradient to the Tensor's dtype first.",
             )
@@ -506,7 +508,9 @@ class Tensor:
                 self._grad = wrap(type(self), arrays.copy(self._grad._array, xp))
             total = self._grad._array
             if arrays.is_mutable(total):
-                total += cotangent if cotangent.dtype == total.dtype else arrays.cast(cotangent, arrays.dtype_of(total), xp)
+                total += (
+                    cotangent if cotangent.dtype == total.dtype else arrays.cast(cotangent, arrays.dtype_of(total), xp)
+                )
                 self._grad._shared_buffer().touch()
             else:
                 self._grad._array = total + cotangent
@@ -515,7 +519,7 @@ class Tensor:
         """Fill ``.grad`` of this non-leaf Tensor too."""
         if not self.requires_grad:
             raise lesson(
-                GraphError,
+                RuntimeError,
                 "can't retain_grad on Tensor that has requires_grad=False",
                 instead="ask for gradients where the Tensor is made: tensor(..., requires_grad=True).",
             )
@@ -540,7 +544,7 @@ class Tensor:
     def _hook_table(self, purpose: str) -> tuple[Hooks, int]:
         if not self.requires_grad:
             raise lesson(
-                GraphError,
+                RuntimeError,
                 f"cannot register a {purpose} on a tensor that doesn't require gradient",
                 instead="ask for gradients where the Tensor is made: tensor(..., requires_grad=True).",
             )
@@ -558,7 +562,7 @@ class Tensor:
         """Call ``hook(tensor)`` after ``.grad`` of this leaf was updated."""
         if self.requires_grad and not self.is_leaf:
             raise lesson(
-                GraphError,
+                RuntimeError,
                 "post accumulate grad hooks cannot be registered on non-leaf tensors",
                 instead="use register_hook, or register on the leaf.",
             )
@@ -580,7 +584,7 @@ class Tensor:
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if self.grad_fn is not None:
             raise lesson(
-                GraphError,
+                RuntimeError,
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol",
                 why="a copy of a computed Tensor would have no graph, or two.",
                 instead="x.detach().clone() for the values.",

@@ -36,7 +36,7 @@ class Buffer:
     viewed
         There are views of the base.
     views
-        Of borrowed memory only: weak references to the views, which move along when the base gets memory of its own.
+        Of borrowed memory only: weak references to views and aliases, which move along when the base gets memory of its own.
     locked
         The memory was recorded: ``numpy()`` hands it out read-only.
     """

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays, modes
-from pullback.core.errors import InplaceError, lesson
+from pullback.core.errors import lesson
 from pullback.core.graph import Node, next_number
 from pullback.core.masked import Masked, unmask
 from pullback.core.recorded import Recorded
@@ -57,7 +57,7 @@ class View:
         if self.seen != history:
             if self.forbidden:
                 raise lesson(
-                    InplaceError,
+                    RuntimeError,
                     f"{self.forbidden} and its base or another view of its base has been modified inplace.",
                     why="the base has a new history now, which would replace the custom backward of this view.",
                     instead="clone() the output of the custom Function, or write before calling it.",
@@ -132,7 +132,6 @@ class WriteView(Node):
 
     def _outside(self, cotangent: Any, given: Any, task: Any) -> Any:
         """The cotangent with a structural zero where the value was written."""
-
         half = arrays.is_complex(self._specs[0][1]) and not arrays.is_complex(self._value_dtype)
         if half:  # the real or the imaginary part was written: no entry is zero as a whole
             return self._without_half(cotangent, task)
@@ -201,7 +200,7 @@ def check_writable(tensor: Tensor) -> None:
         borrowed = tensor._buffer is not None and tensor._buffer.borrowed
         if not borrowed:
             raise lesson(
-                InplaceError,
+                RuntimeError,
                 "unsupported operation: the written-to tensor has read-only memory (it was broadcast, or made from a read-only "
                 "array)",
                 why="one element of the memory may stand for many elements of the tensor.",
@@ -218,7 +217,7 @@ def check_writable(tensor: Tensor) -> None:
         _refuse_leaf("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if view.forbidden and (view.edge is not None or view.base.requires_grad):
         raise lesson(
-            InplaceError,
+            RuntimeError,
             f"{view.forbidden} and is being modified inplace. This behavior is forbidden.",
             why="the new history of the base would replace the custom backward, and the gradient would be wrong.",
             instead="clone() the output of the custom Function before writing to it.",
@@ -227,7 +226,7 @@ def check_writable(tensor: Tensor) -> None:
 
 def _refuse_leaf(what: str) -> None:
     raise lesson(
-        InplaceError,
+        RuntimeError,
         what,
         why="its old value is the point at which you asked for the gradient.",
         instead="y = x.clone() and write into y; or, to update a parameter, write inside `with no_grad():`.",
@@ -240,7 +239,7 @@ def write(target: Tensor, value: Tensor) -> Tensor:
     old, new = target._array, value._array
     if new.shape != old.shape:
         raise lesson(
-            InplaceError,
+            RuntimeError,
             f"output with shape {list(old.shape)} doesn't match the broadcast shape {list(new.shape)}",
             why="an in-place operation cannot change the shape of what it writes into.",
             instead="the same operation out of place: y = x + other.",
@@ -310,9 +309,13 @@ def own(target: Tensor) -> None:
     base._buffer = Buffer()
     for reference in buffer.views:
         other = reference()
-        if other is not None:
+        if other is None:
+            continue
+        other._buffer = base._buffer
+        if other._view is None:
+            other._array = base._array
+        else:
             other._array = replay(other._view.steps, base._array)
-            other._buffer = base._buffer
             other._view.seen = 0
 
 
@@ -321,7 +324,7 @@ def _rebind(target: Tensor, new: Any) -> None:
     buffer = target._buffer
     if target._view is not None or (buffer is not None and buffer.viewed):
         raise lesson(
-            InplaceError,
+            RuntimeError,
             f"cannot write through a view of a {type(new).__name__}: this library's arrays are immutable",
             instead="write into the base itself (base[index] = value), or compute out of place.",
         )
@@ -336,7 +339,7 @@ def _check_cast(source: Any, target: Any) -> None:
     kinds = [order.find("u" if d.kind == "u" else d.kind) for d in (source, target)]
     if kinds[0] > kinds[1] and not (source.kind in "iu" and target.kind in "iu"):
         raise lesson(
-            InplaceError,
+            RuntimeError,
             f"result type {source} can't be cast to the desired output type {target}",
             why="an in-place operation cannot change the dtype of what it writes into.",
             instead="the same operation out of place, or cast the value first.",

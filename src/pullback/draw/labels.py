@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from pullback.core.errors import PullbackError
 from pullback.core.graph import FREED, Node
 from pullback.core.primitive import SavedConstant
 from pullback.core.tensor import Tensor
@@ -99,7 +98,7 @@ def kept_by(node: Node) -> list[Kept]:
 def _entries(node: Node) -> Iterator[tuple[int, str, Any]]:
     try:
         saved = getattr(node.saved, "entries", node.saved) or ()
-    except PullbackError:  # clear_saved_tensors_on_access, and they were accessed
+    except RuntimeError:  # clear_saved_tensors_on_access, and they were accessed
         saved = ()
     for k, entry in enumerate(saved):
         yield k, "", entry

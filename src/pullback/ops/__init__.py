@@ -1,0 +1,1 @@
+"""The operators: each one place, registered with its samples and its reference."""

@@ -36,7 +36,9 @@ def bind(namespace: Any) -> None:
 
 
 def _namespace_method(namespace: Any) -> Callable[..., Any]:
-    def __array_namespace__(self: Tensor, /, *, api_version: str | None = None) -> Any:
+    def __array_namespace__(  # noqa: N807  (the standard's name)
+        self: Tensor, /, *, api_version: str | None = None
+    ) -> Any:
         """The Array API namespace of Tensors."""
         known = getattr(namespace, "__array_api_version__", None)
         if api_version is not None and known is not None and api_version > known:

@@ -31,7 +31,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False, device:
 
     Raises
     ------
-    pullback.core.errors.GraphError
+    RuntimeError
         For a list of Tensors that require gradients: a copy would lose them (`asarray` and `stack` keep them).
 
     Examples

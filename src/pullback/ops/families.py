@@ -20,11 +20,11 @@ from pullback.core.errors import lesson
 from pullback.core.graph import FREED, NOT_A_TENSOR, next_number
 from pullback.core.masked import Masked
 from pullback.core.primitive import Primitive, PrimitiveNode, SavedConstant, _wider, bare
+from pullback.core.recycling import LARGE, compute, watch
 from pullback.core.rules import fit
 from pullback.core.saved import pack, saved_result
 from pullback.core.tensor import Tensor, wrap
 from pullback.ops.examples import EXAMPLES
-from pullback.core.recycling import LARGE, compute, watch
 
 ndarray = np.ndarray
 _new = object.__new__

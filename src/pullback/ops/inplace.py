@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays, modes, views
-from pullback.core.errors import InplaceError, lesson
+from pullback.core.errors import lesson
 from pullback.core.primitive import Primitive
 from pullback.core.tensor import Leaf, Tensor, wrap
 from pullback.ops.creation import asarray
@@ -59,7 +59,7 @@ def _as_value(value: Any, target: Any) -> Any:
     dtype = np.result_type(value) if not hasattr(value, "dtype") else arrays.dtype_of(value)
     if arrays.is_complex(dtype) and not arrays.is_complex(target):
         raise lesson(
-            InplaceError,
+            RuntimeError,
             f"result type {dtype} can't be cast to the desired output type {target}",
             why="the imaginary part would be lost.",
             instead="real(value), or a target with a complex dtype.",
@@ -157,7 +157,7 @@ def setitem(target: Tensor, index: Any, value: Any, /) -> None:
 
     Raises
     ------
-    pullback.core.errors.InplaceError
+    RuntimeError
         For a leaf that requires gradients, a view of one, read-only memory, or complex values in real memory.
 
     Examples
@@ -410,7 +410,7 @@ def reshape_in_place(target: Tensor, call: Callable[..., Any], *args: Any, **opt
         views.check_writable(target)
     if old is None and target._buffer is not None and target._buffer.viewed:
         raise lesson(
-            InplaceError,
+            RuntimeError,
             "the shape of a Tensor that has views cannot be changed in place",
             why="its views find their place by the old shape.",
             instead="the out-of-place form, for example x = x.unsqueeze(axis), which shares memory too.",

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays
-from pullback.core.errors import DerivativeRefused, PullbackError, lesson
+from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.masked import Masked
 from pullback.core.primitive import PrimitiveNode
 from pullback.ops.axes import conj
@@ -22,7 +22,7 @@ from pullback.ops.complexes import conj as conjugate
 from pullback.ops.shapes import expand_dims, matrix_transpose
 
 
-class LinAlgError(PullbackError, np.linalg.LinAlgError, RuntimeError):
+class LinAlgError(np.linalg.LinAlgError, RuntimeError):
     """A matrix that an operator of linear algebra cannot take: singular, not square, not positive definite."""
 
 
@@ -172,7 +172,7 @@ class ResultsNode(PrimitiveNode):
 
 
 #: Of the rule that is running; not on its ctx, which two threads may pull through at the same time.
-_wanted: ContextVar[tuple[Any, ...]] = ContextVar("wanted")
+_wanted: ContextVar[tuple[Any, ...]] = ContextVar("wanted", default=(True,))
 
 
 def wanted_vectors(wanted: Any, vectors: Any, axis: int) -> Any:

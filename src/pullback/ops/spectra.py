@@ -1,8 +1,8 @@
 """Eigenvalues and singular values, and the vectors that belong to them.
 
-The values are differentiable wherever they are distinct; where they coincide, by rule: as for the vectors that LAPACK
-chose, one subgradient of their sorted list.  The vectors are not differentiable there, nor are second derivatives of the
-values; both are refused.
+The values are differentiable wherever they are distinct.  Where they coincide, by rule, equal ones share their
+cotangent equally, like other ties; what depends on all of them alike is exact.  The vectors are not differentiable
+there, nor are second derivatives of the values; both are refused.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback.core import arrays
+from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.primitive import Primitive
-from pullback.core.refusal import refused
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, wrap
+from pullback.ops.kinks import Kink
 from pullback.ops.linalg import matmul
 from pullback.ops.matrices import (
     ResultsNode,
@@ -25,6 +26,7 @@ from pullback.ops.matrices import (
     columns,
     complement,
     conjugate_transpose,
+    each_matrix,
     hermitian_part,
     identity,
     imaginary_diagonal,
@@ -63,6 +65,16 @@ class SVDResult(NamedTuple):
     Vh: Any
 
 
+def shared(xp: Any, ct: Any, values: Any) -> Any:
+    """The cotangent of sorted values (..., n), shared among equal ones: then it does not depend on LAPACK's vectors."""
+    values = bare(values)
+    own = arrays.namespace(values)
+    if not own.any(values[..., 1:] == values[..., :-1]):
+        return ct
+    equal = as_numbers(rows(own, values) == columns(own, values), values)
+    return xp.sum(columns(xp, ct) * (equal / own.sum(equal, axis=-1, keepdims=True)), axis=-1)
+
+
 # --------------------------------------------------------------------------------------------------------- eigenvalues
 class Eigh(Primitive):
     """``A V = V diag(w)`` of a Hermitian A, w ascending.
@@ -84,6 +96,8 @@ class Eigh(Primitive):
         (w, v), xp = ctx.saved_tensors, ctx.xp
         wanted_w, wanted_v = ctx.wanted
         turned = adjoint(xp, v)
+        if wanted_w is not None:
+            ct_w = shared(xp, ct_w, w)
         if wanted_v is None:
             return hermitian_part(xp, (v * columns(xp, ct_w)) @ turned)
         same = coinciding(w)
@@ -110,8 +124,8 @@ class Eigvalsh(Primitive):
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:
         (x,), xp = ctx.saved_tensors, ctx.xp
-        _, v = xp.linalg.eigh(x)
-        return hermitian_part(xp, (v * columns(xp, ct)) @ adjoint(xp, v))
+        w, v = xp.linalg.eigh(x)
+        return hermitian_part(xp, (v * columns(xp, shared(xp, ct, w))) @ adjoint(xp, v))
 
 
 def eigh(x: Any, /) -> EighResult:
@@ -155,7 +169,7 @@ def eigh(x: Any, /) -> EighResult:
 def eigvalsh(x: Any, /) -> Any:
     """Eigenvalues of each Hermitian matrix, ascending; see `eigh`.
 
-    Where eigenvalues coincide, the derivative is one subgradient of their list; sums over all equal ones are exact.
+    Eigenvalues that coincide share their cotangent equally; sums over all equal ones are exact.
 
     >>> import pullback as pb
     >>> pb.linalg.eigvalsh(pb.tensor([[2.0, 1.0], [1.0, 2.0]]))
@@ -191,7 +205,7 @@ class SVD(Primitive):
             found = _vjp_of_vectors(ctx, ct_u, ct_vh)
         if wanted_s is not None:
             k = s.shape[-1]
-            term = _vjp_of_values(xp, u[..., :k], s, vh[..., :k, :], ct_s)
+            term = _vjp_of_values(xp, u[..., :k], s, vh[..., :k, :], ct_s, wanted_s)
             found = term if found is None else found + term
         return found
 
@@ -200,6 +214,7 @@ class Svdvals(Primitive):
     """Singular values of A, descending.  vjp: Ā = U diag(s̄) Vᴴ"""
 
     node_name = "LinalgSvdvalsBackward0"
+    node_base = ResultsNode
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
@@ -209,22 +224,38 @@ class Svdvals(Primitive):
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:
         (x,), xp = ctx.saved_tensors, ctx.xp
-        return _vjp_of_values(xp, *xp.linalg.svd(x, full_matrices=False), ct)
+        u, s, vh = xp.linalg.svd(x, full_matrices=False)
+        return _vjp_of_values(xp, u, s, vh, ct, ctx.wanted[0])
 
 
-def _vjp_of_values(xp: Any, u: Any, s: Any, vh: Any, ct: Any) -> Any:
+def _vjp_of_values(xp: Any, u: Any, s: Any, vh: Any, ct: Any, wanted: Any) -> Any:
     """``U diag(s̄) Vᴴ``.  A singular value 0 is the tip of a cone, like abs(x) at 0: there its slope is 0, by rule."""
-    found = (u * columns(xp, ct * xp.sign(s))) @ vh
-    zero = bare(s) == 0
-    if isinstance(found, Tensor) and arrays.namespace(zero).any(zero):
-        found = refused(
-            found,
-            (),
-            "the second derivative of singular values is refused where one is zero",
-            "a singular value is never negative: at 0 it has a kink, and no second derivative.",
-            "eigvalsh(Aᴴ A), the squares; sum(A * A), the sum of the squares.",
+    slope = (u * columns(xp, shared(xp, ct, s) * xp.sign(s))) @ vh
+    own = arrays.namespace(bare(s))
+    zero = bare(s) == 0 if wanted is True else (bare(s) == 0) & wanted
+    if not own.any(zero) or not isinstance(slope, Tensor) or slope._resolved() is None:
+        return slope
+    at_kink = own.broadcast_to(each_matrix(own, own.any(zero, axis=-1)), slope.shape)
+    return wrap(type(slope), slope._array, slope._buffer, (ZeroValue(slope, at_kink, "svd"), 0))
+
+
+class ZeroValue(Kink):
+    """Stands behind the slope of singular values; refuses its derivative for matrices with a singular value 0."""
+
+    __slots__ = ()
+
+    def _refusal(self, at_kink: Any) -> DerivativeRefused:
+        index = tuple(np.argwhere(np.asarray(at_kink))[0, :-2].tolist())
+        which = f" (matrix {index} of the stack)" if index else ""
+        return lesson(
+            DerivativeRefused,
+            f"the second derivative of singular values is refused: one is zero{which}",
+            why="a singular value is never negative, so at 0 it has a kink, and no second derivative.",
+            instead="eigvalsh(Aᴴ A), the squares; sum(A * A), the sum of the squares.",
+            operator=self.operator_name,
+            matrix=index,
+            node=self,
         )
-    return found
 
 
 def _vjp_of_vectors(ctx: Any, ct_u: Any, ct_vh: Any) -> Any:
@@ -332,7 +363,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
 def svdvals(x: Any, /) -> Any:
     """Singular values of each matrix, descending; see `svd`.
 
-    Where singular values coincide, the derivative is one subgradient of their list; sums over all equal ones are exact.
+    Singular values that coincide share their cotangent equally; sums over all equal ones are exact.
 
     >>> import pullback as pb
     >>> pb.linalg.svdvals(pb.tensor([[3.0, 0.0], [0.0, -2.0]]))

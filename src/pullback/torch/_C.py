@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.core.engine import current_pass
-from pullback.core.errors import GraphError, lesson
+from pullback.core.errors import lesson
 
 
 def _current_graph_task_id() -> int:
@@ -24,5 +24,5 @@ def _will_engine_execute_node(node: Any) -> bool:
     """Whether the running pass runs this node's rule."""
     task = current_pass()
     if task is None:
-        raise lesson(GraphError, "_will_engine_execute_node should only be called during the backward pass")
+        raise lesson(RuntimeError, "_will_engine_execute_node should only be called during the backward pass")
     return task.running is None or node in task.running

@@ -8,7 +8,6 @@ from typing import Any
 
 from pullback.autograd import functional as _functional
 from pullback.core.differentiate import grad as _grad
-from pullback.core.errors import GraphError as _GraphError
 from pullback.core.errors import lesson as _lesson
 from pullback.core.graph import reach as _reach
 from pullback.core.modes import enable_grad as _enable_grad
@@ -62,7 +61,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
         if not isinstance(value, _Base) or value.ndim:
             what = f"tensor with {value.ndim} dims" if isinstance(value, _Base) else type(value).__name__
             raise _lesson(
-                _GraphError,
+                RuntimeError,
                 f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got {what}.",
                 instead="vjp or jacrev for functions with several outputs.",
             )
