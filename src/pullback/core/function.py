@@ -176,7 +176,7 @@ class Function:
             answer = output
         else:
             answer, returned, outputs = attach(ctx, args, result)
-        attributes = ctx.__dict__
+        attributes: Any = ctx.__dict__
         if attributes and ctx._to_save == () and plain(attributes.values(), ctx._opaque is not None):
             attributes = None
         if attributes or len(ctx._to_save) != 1 or ctx._to_save[0] is not x or x._buffer is not None:

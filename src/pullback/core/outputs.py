@@ -31,7 +31,7 @@ def _plain(ctx: Any, args: tuple[Any, ...], output: Tensor) -> Tensor:
     if ctx._marks is not None and any(output is dirty for dirty in ctx._marks.dirty):
         return output
     if any(value is output for value in args):
-        return _alias(output, None, f"Output of {ctx._operator.__name__}")
+        return _alias(output, None, f"Output of {ctx._operator.__name__} is a view")
     if output._edge is not None and output.requires_grad:
         return wrap(type(output), output._array, output._shared_buffer())
     return output

@@ -348,6 +348,11 @@ class Primitive:
                 edges.append(NOT_A_TENSOR)
                 needs.append(False)
 
+        if len(args) == 2:
+            if bare_args[0] is bare_args[1] and args[0] is not args[1]:
+                args = _tell_apart(args, bare_args, edges)
+        elif len(set(map(id, bare_args))) < len(args):
+            args = _tell_apart(args, bare_args, edges)
         ctx: Any = _new(cls._node)
         ctx.xp = np if first.__class__ is ndarray else namespace_of(first)
         ctx._to_save = None
@@ -417,6 +422,24 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     if cls.view and views.is_alias(result, array):
         views.make_view(output, x, cls, options)
     return output
+
+
+def _tell_apart(args: Any, bare_args: list[Any], edges: list[Any]) -> Any:
+    """One array given as several arguments (x and x.detach()): the later ones become objects of their own.
+
+    A saved array is traced back to its argument by identity, and these arguments stand at different places in the graph.
+    """
+    args = list(args)
+    for k, array in enumerate(bare_args):
+        clash = any(array is bare_args[j] and args[k] is not args[j] for j in range(k))
+        if clash and arrays.is_array(array):
+            array = (
+                array.view() if isinstance(array, (ndarray, np.generic)) else arrays.copy(array, namespace_of(array))
+            )
+            bare_args[k] = array
+            x = args[k]
+            args[k] = wrap(x.__class__, array, x._shared_buffer(), edges[k]) if isinstance(x, Tensor) else array
+    return args
 
 
 def namespace_of(first: Any) -> Any:

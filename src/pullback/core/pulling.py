@@ -19,7 +19,7 @@ from pullback.core.recompute import Recomputed, Watcher, rebuild, same_numbers, 
 from pullback.core.recorded import Recorded
 from pullback.core.recycling import LARGE, watch
 from pullback.core.refusal import refused
-from pullback.core.saved import Saved, is_intermediate, unpack
+from pullback.core.saved import Saved, holds_own_graph, is_intermediate, unpack
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.versions import BORROWED
 
@@ -190,6 +190,7 @@ class FunctionNode(Ctx):
         if saved.__class__ is not Saved:
             return ""
         second = Recomputed(self, saved.rerun)
+        doubt = ""
         fresh = getattr(second.ctx, "_to_save", None) or ()
         pull.entries = tuple(
             [
@@ -202,7 +203,9 @@ class FunctionNode(Ctx):
             ]
         )
         for name, (structure, entries) in (self._kept or {}).items():
-            if any(is_intermediate(entry) for entry in entries):
+            if any(holds_own_graph(entry) for entry in entries):
+                doubt = f"ctx.{name} holds a graph that was recorded inside forward, apart from the inputs"
+            elif any(is_intermediate(entry) for entry in entries):
                 new = tensors_in(getattr(second.ctx, name, None))
                 values = [
                     second.vouch(
@@ -213,7 +216,7 @@ class FunctionNode(Ctx):
                     for k, entry in enumerate(entries)
                 ]
                 pull.attributes[name] = rebuild(structure, iter(values))
-        return self._recompute_carriers(pull, second) if self._opaque else ""
+        return doubt or (self._recompute_carriers(pull, second) if self._opaque else "")
 
     def _recompute_carriers(self, pull: Pull, second: Recomputed) -> str:
         """Closures, objects and bare numbers on ctx, from the second run."""

@@ -67,11 +67,12 @@ class _Holder:
     """Stands for a Tensor in `_references_while_dying`."""
 
     __slots__ = ("__weakref__", "_array")
+    _array: Any
 
 
 def _references_while_dying() -> int:
     """Count as `_release` does: the dying Tensor still holds its array when it is told of."""
-    found = []
+    found: list[int] = []
 
     def release(key: int) -> None:
         _, array = watched.pop(key)

@@ -166,8 +166,8 @@ class SavedPlain(SavedTensor):
 
 def pack(tensor: Any, inputs: Any, edges: Any, returned: Any = (), outputs: Any = ()) -> Any:
     """What to keep of one saved Tensor; the Tensor itself where it is an argument that was never written or viewed."""
-    for position, value in enumerate(returned):
-        if value is tensor:
+    for position in range(len(returned) - 1, -1, -1):  # a Tensor returned twice is one output, at its last place
+        if returned[position] is tensor:
             output = outputs[position]
             return SavedOutput(output, position) if output._edge is not None else SavedPlain(output)
     for argument, edge in zip(inputs, edges, strict=True):
@@ -183,6 +183,11 @@ def is_intermediate(entry: Any) -> bool:
     if entry.__class__ is SavedTensor:
         return arrays.is_inexact(entry.tensor.dtype)
     return getattr(entry, "source", "") == "intermediate"  # in the keeping of hooks, see packing.py
+
+
+def holds_own_graph(entry: Any) -> bool:
+    """True for an intermediate that forward recorded itself, under `enable_grad`: backward may differentiate it."""
+    return is_intermediate(entry) and isinstance(getattr(entry, "tensor", None), Tensor) and entry.tensor.requires_grad
 
 
 def unpack(entry: Any, node: Node, what: str) -> Any:

@@ -224,8 +224,6 @@ class Tensor:
             )
         if requires_grad is not (self._edge.__class__ is Leaf):
             self._edge = Leaf() if requires_grad else None
-            if self._buffer is not None and requires_grad:
-                self._buffer.history += 1  # views made before belong to this leaf from now on
         return self
 
     @property

@@ -27,8 +27,6 @@ class Buffer:
     ----------
     version
         How many writes there were.
-    history
-        How often the *graph* of the base changed; views compare it to know that their own place is out of date.
     borrowed
         The memory belongs to somebody else (a cotangent handed to a rule): copy before writing.
     detached
@@ -41,11 +39,10 @@ class Buffer:
         The memory was recorded: ``numpy()`` hands it out read-only.
     """
 
-    __slots__ = ("_cell", "_cells", "_wide", "borrowed", "detached", "history", "locked", "version", "viewed", "views")
+    __slots__ = ("_cell", "_cells", "_wide", "borrowed", "detached", "locked", "version", "viewed", "views")
 
     def __init__(self, borrowed: bool = False, locked: bool = False) -> None:
         self.version = 0
-        self.history = 0
         self.borrowed = borrowed
         self.detached = False
         self.locked = locked

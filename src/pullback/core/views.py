@@ -37,7 +37,8 @@ def replay(steps: Steps, value: Any) -> Any:
 class View:
     """The place of a view: recomputed from its base when the base was written.
 
-    ``forbidden`` is the reason why nothing may be written through this view, if there is one.
+    It is out of date when the base stands at another place than the one ``seen``; a base that is cut out of the graph leaves
+    its views where they are.  ``forbidden`` is the reason why nothing may be written through this view, if there is one.
     """
 
     __slots__ = ("base", "edge", "forbidden", "seen", "steps")
@@ -47,14 +48,13 @@ class View:
         self.steps = steps
         self.edge = edge
         self.forbidden = forbidden
-        buffer = base._shared_buffer()
-        buffer.viewed = True
-        self.seen = buffer.history
+        base._shared_buffer().viewed = True
+        self.seen = base._edge
 
     def resolve(self, tensor: Tensor) -> Any:
         """The current edge of this view, or ``None`` without gradients."""
-        history = self.base._buffer.history  # type: ignore[union-attr]
-        if self.seen != history:
+        place = self.base._edge
+        if place is not self.seen and place is not None:
             if self.forbidden:
                 raise lesson(
                     RuntimeError,
@@ -69,7 +69,7 @@ class View:
                 modes.leave(token)
             if edge is not None:
                 _move_retained_grad(tensor, self.edge, edge)
-            self.edge, self.seen = edge, history
+            self.edge, self.seen = edge, place
         return self.edge
 
 
@@ -271,8 +271,11 @@ def rebase(target: Tensor, edge: Any) -> None:
         base = view.base
         if edge is None and not base.requires_grad:
             return
+        before = base._edge
         base._edge = (WriteView(base, edge, view.steps, target.dtype), 0)
-        base._buffer.history += 1
+        _move_retained_grad(base, before, base._edge)
+        if view.edge is not None and view.edge[0]._hooks is not None:
+            view.resolve(target)  # its retained gradient moves along
         return
     if edge is None:
         old = target._resolved()
@@ -281,8 +284,6 @@ def rebase(target: Tensor, edge: Any) -> None:
         edge = (Overwrite(target, old), 0)
     _move_retained_grad(target, target._edge, edge)
     target._edge = edge
-    if target._buffer is not None:
-        target._buffer.history += 1
 
 
 def _move_retained_grad(target: Tensor, old: Any, new: Any) -> None:
@@ -316,7 +317,7 @@ def own(target: Tensor) -> None:
             other._array = base._array
         else:
             other._array = replay(other._view.steps, base._array)
-            other._view.seen = 0
+            other._view.seen = base._edge
 
 
 def _rebind(target: Tensor, new: Any) -> None:

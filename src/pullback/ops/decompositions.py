@@ -68,7 +68,7 @@ class Cholesky(Primitive):
 class QR(Primitive):
     """``A = Q R`` of matrices that are at least as tall as wide: Q with orthonormal columns, R upper triangular.
 
-    vjp: Ā = (Q̄ + Q K) R⁻ᴴ, K the Hermitian matrix with the lower triangle of R R̄ᴴ - Q̄ᴴ Q   (Walter, Lehmann 2012)
+    vjp: Ā = (Q̄ + Q K) R⁻ᴴ, K the Hermitian matrix with the lower triangle of R R̄ᴴ - Q̄ᴴ Q   (Walter, Lehmann 2010)
     """
 
     node_name = "LinalgQrBackward0"

@@ -53,7 +53,7 @@ def run(xp: Any, name: str, *args: Any, **options: Any) -> Any:
 
 def _worded(error: Exception, name: str, args: Any) -> Exception:
     text = str(error).rstrip(".")
-    why, instead = next((lesson for word, lesson in _LESSONS.items() if word in text), ("", ""))
+    why, instead = next((advice for word, advice in _LESSONS.items() if word in text), ("", ""))
     shapes = ", ".join(str(tuple(x.shape)) for x in args if hasattr(x, "shape"))
     kind = LinAlgError if isinstance(error, np.linalg.LinAlgError) else type(error)
     return lesson(kind, f"{name} of shape {shapes}: {text}", why=why, instead=instead)

@@ -69,7 +69,7 @@ def shared(xp: Any, ct: Any, values: Any) -> Any:
     """The cotangent of sorted values (..., n), shared among equal ones: then it does not depend on LAPACK's vectors."""
     values = bare(values)
     own = arrays.namespace(values)
-    if not own.any(values[..., 1:] == values[..., :-1]):
+    if values.shape[-1] < 2 or not own.any(values[..., 1:] == values[..., :-1]):
         return ct
     equal = as_numbers(rows(own, values) == columns(own, values), values)
     return xp.sum(columns(xp, ct) * (equal / own.sum(equal, axis=-1, keepdims=True)), axis=-1)

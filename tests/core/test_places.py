@@ -1,0 +1,125 @@
+"""Every value keeps its own place in the graph, however many Tensors share its memory."""
+
+import numpy as np
+import pytest
+
+import pullback as pb
+from core.helpers import leaf
+from pullback.autograd import grad
+from pullback.core.errors import DerivativeRefused
+
+
+class Product(pb.Primitive):
+    @staticmethod
+    def forward(ctx, a, b, c):
+        ctx.save_for_backward(a, b, c)
+        return a * b * c
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b, c = ctx.saved_tensors
+        return g * b * c, g * a * c, g * a * b
+
+
+VALUES = np.array([0.5, 2.0])
+SAME_ARRAY = {
+    "detach": lambda x, v: x.detach(),
+    "bare": lambda x, v: v,
+    "second leaf": lambda x, v: pb.asarray(v).requires_grad_(),
+    "data": lambda x, v: x.data,
+}
+
+
+@pytest.mark.parametrize("other", SAME_ARRAY.values(), ids=SAME_ARRAY)
+@pytest.mark.parametrize("order", [(0, 1, 0), (1, 0, 0), (0, 0, 1), (0, 1, 1), (1, 1, 0), (1, 0, 1)])
+def test_arguments_over_one_array_are_told_apart(other, order):
+    x = pb.asarray(VALUES.copy()).requires_grad_()
+    pair = x, other(x, x.detach().numpy())
+    y = pb.sum(Product.apply(*[pair[k] for k in order]))
+    n = order.count(0)
+    (first,) = grad(y, x, create_graph=True)
+    (second,) = grad(pb.sum(first), x)
+    np.testing.assert_allclose(first.tolist(), n * VALUES**2)  # d/dx of x^n times a constant
+    np.testing.assert_allclose(second.tolist(), n * (n - 1) * VALUES)
+
+
+def test_a_matrix_times_its_own_detached_self():
+    x = leaf([[0.3, 1.2], [-0.7, 0.4]])
+
+    def second(constant):
+        y = x @ constant
+        (g,) = grad(pb.sum(y * y), x, create_graph=True)
+        return grad(pb.sum(g * g), x)[0].tolist()
+
+    assert second(x.detach()) == second(pb.tensor(x.tolist()))
+
+
+@pytest.mark.parametrize("save", ["save_for_backward", "attribute"])
+def test_a_result_returned_twice_and_saved_is_differentiated_at_its_last_place(save):
+    class Twice(pb.Function):
+        @staticmethod
+        def forward(ctx, a):
+            y = pb.exp(a)
+            if save == "attribute":
+                ctx.y = y
+            else:
+                ctx.save_for_backward(y)
+            return y, y
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return h * (ctx.y if save == "attribute" else ctx.saved_tensors[0])
+
+    x = leaf(0.5)
+    p, q = Twice.apply(x)
+    (g,) = grad(p + q, x, create_graph=True)
+    np.testing.assert_allclose([g.item(), grad(g, x)[0].item()], 2 * np.exp(0.5))
+
+
+def test_a_graph_of_its_own_on_ctx_gives_the_first_derivative_and_refuses_the_second():
+    class Inner(pb.Function):
+        @staticmethod
+        def forward(ctx, a):
+            with pb.enable_grad():
+                inside = a.detach().requires_grad_()
+                y = pb.sin(inside)
+            ctx.inner = inside, y
+            return y.detach()
+
+        @staticmethod
+        def backward(ctx, g):
+            inside, y = ctx.inner
+            return grad(y, inside, g, retain_graph=True)
+
+    x = leaf(0.5)
+    (g,) = grad(Inner.apply(x), x, create_graph=True)
+    np.testing.assert_allclose(g.item(), np.cos(0.5))
+    with pytest.raises(DerivativeRefused, match=r"ctx\.inner holds a graph"):
+        grad(g, x)
+
+
+def test_a_leaf_over_the_memory_of_a_base_leaves_its_views_in_their_place():
+    base = leaf([1.0, 2.0]) * 1
+    view, seen = base[0], []
+    view.register_hook(lambda g: seen.append(g.item()))
+    base.detach().requires_grad_()
+    (view * 2).backward()
+    assert seen == [2.0]
+
+
+def test_a_view_stays_in_the_graph_when_its_leaf_stops_asking():
+    x = leaf([1.0, 2.0])
+    view = x[0]
+    x.requires_grad_(False)
+    assert view.requires_grad
+
+
+def test_retained_gradients_follow_writes_through_views():
+    c = leaf([1.0, 2.0]) * 1
+    view = c[0]
+    c.retain_grad()
+    view.retain_grad()
+    view *= 3.0
+    pb.sum(c * 2).backward()
+    assert c.grad.tolist() == [2.0, 2.0]
+    assert view.grad is None  # the new view was not used
