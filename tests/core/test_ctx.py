@@ -115,6 +115,23 @@ def test_a_missing_gradient_is_zeros_of_the_outputs_shape_and_dtype(create_graph
     assert not seen[0].detach().numpy().any()
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_missing_gradient_where_the_first_argument_has_none(create_graph):
+    class Two(pb.Function):
+        @staticmethod
+        def forward(ctx, label, constant, x):
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, g, h):
+            assert h.item() == 0.0
+            return None, None, g * 2 + h * 3
+
+    x = leaf(1.0)
+    y, _ = Two.apply("label", pb.tensor(5.0), x)
+    assert values(grad(y, x, create_graph=create_graph)) == [2.0]
+
+
 def test_without_materialisation_a_missing_gradient_is_none():
     seen = []
 

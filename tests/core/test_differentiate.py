@@ -141,6 +141,14 @@ def test_a_gradient_may_be_set_reset_and_is_checked():
             x.grad = wrong
 
 
+def test_a_gradient_set_from_a_result_of_grad_is_not_shared():
+    a, b = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    seed = pb.tensor([1.0, 1.0])
+    a.grad, b.grad = grad(a + b, [a, b], seed)
+    (a * 5).backward(ones_like(a))
+    np.testing.assert_array_equal(values([a.grad, b.grad, seed]), [[6.0, 6.0], [1.0, 1.0], [1.0, 1.0]])
+
+
 def test_gradients_accumulate_into_a_gradient_set_by_the_user_of_another_kind_of_memory():
     x = leaf(np.ones((2, 3)))
     x.grad = pb.tensor(np.zeros((3, 2)).T)

@@ -460,6 +460,28 @@ def test_nothing_is_recorded_without_gradients_or_in_quiet_mode():
         assert not Item.apply(x, index=0).requires_grad
 
 
+def test_nothing_is_recorded_in_quiet_mode_with_options_or_several_results():
+    class Several(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * y, x + y, 3.0
+
+        @staticmethod
+        def backward(ctx, *cts):
+            raise AssertionError
+
+    x = leaf([1.0, 2.0])
+    with pb.no_grad():
+        results = [
+            *Several.apply(x, x),
+            Spread.apply(leaf(1.0), shape=(2,)),
+            Item.apply(x, index=slice(0, 1)),
+            Total.apply(x),
+        ]
+        assert [y.requires_grad for y in results] == [False] * 6
+    assert [y.requires_grad for y in Several.apply(x, x)] == [True, True, True]
+
+
 def test_primitives_and_functions_mix_in_one_graph():
     x = leaf(0.3)
     found = derivatives(lambda x: Exp.apply(PrimitiveSquare.apply(x)) * Square.apply(pb.sin(x)), x)
