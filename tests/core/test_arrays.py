@@ -196,5 +196,9 @@ def test_which_arrays_can_be_written():
     assert not arrays.is_mutable(np.float64(1.0))
 
 
-def test_addition_is_all_the_engine_needs():
-    assert arrays.default_add(1, 2) == 3
+@pytest.mark.parametrize("shape", [(), (3,), (1, 3), (4, 1), (4, 3), (1, 1)])
+def test_a_mask_comes_back_where_any_of_its_copies_is_true(shape, rng):
+    wide = rng.random((4, 3)) < 0.3
+    found = arrays.any_to(wide, shape)
+    assert found.shape == shape
+    np.testing.assert_array_equal(found, arrays.sum_to(wide.astype(int), shape, np) > 0)

@@ -150,6 +150,21 @@ def test_without_materialisation_a_missing_gradient_is_none():
     assert seen == [None]
 
 
+def test_the_materialize_grads_attribute_does_the_same():
+    seen = []
+
+    def backward(ctx, g, h):
+        seen.append(h)
+        return g * 2
+
+    def before(ctx, outputs):
+        ctx.materialize_grads = False
+        assert ctx.materialize_grads is False
+
+    pair(backward, before).apply(leaf(1.0))[0].backward()
+    assert seen == [None]
+
+
 def test_undefined_gradients_travel_until_a_materialising_function():
     seen = []
 

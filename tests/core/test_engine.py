@@ -131,6 +131,13 @@ def test_dead_ends_and_missing_cotangents_are_skipped():
     assert first.total == 0.0
 
 
+def test_a_node_without_inputs_ends_the_walk():
+    log = []
+    pull((Number(None, log=log), 1.0))
+    pull((Number(None, (), log=log), 1.0), (Number(log=log), 2.0))
+    assert len(log) == 3
+
+
 def test_targets_capture_and_leave_leaves_alone():
     x, y = Sink(), Sink()
     a = Number((x, 0), factors=[2.0])

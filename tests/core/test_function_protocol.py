@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from core.helpers import AddOne, Exp, Item, Product, Square, derivatives, leaf, ones_like, teaches, values
+from core.helpers import AddOne, Exp, Item, Place, Product, Square, derivatives, leaf, ones_like, teaches, values
 from pullback.autograd import grad
 from pullback.core.tensor import Tensor
 
@@ -564,6 +564,24 @@ def test_the_same_new_tensor_twice_is_one_output_at_the_last_place():
     assert x.grad.item() == 2.0
 
 
+def test_the_same_view_twice_is_one_output_at_the_last_place():
+    seen = []
+
+    def double(x):
+        view = Item.apply(x, index=slice(0, 1))
+        return view, view
+
+    def backward(ctx, g, h):
+        seen.append((values([g])[0].tolist(), values([h])[0].tolist()))
+        return Place.apply(g + h, index=slice(0, 1), shape=(2,))
+
+    x = leaf([2.0, 3.0])
+    a, b = returning(double, backward).apply(x)
+    (a + b * 3).backward(pb.tensor([1.0]))
+    assert seen == [([0.0], [4.0])]
+    np.testing.assert_array_equal(x.grad.numpy(), [4.0, 0.0])
+
+
 def test_setup_context_may_save_an_input_that_is_returned():
     class Identity(pb.Function):
         @staticmethod
@@ -971,6 +989,21 @@ class TestWhatBackwardReturns:
             RuntimeError, "got [4, 3] but expected shape compatible with [3]", "'alpha'", notes=["sum over the axes"]
         ):
             self.pull(lambda g: (wide, g), create_graph, np.ones(3), np.ones(3))
+
+    def test_inputs_whose_shapes_do_not_broadcast_together(self, create_graph):
+        class Outer(pb.Function):
+            @staticmethod
+            def forward(ctx, alpha, beta):
+                return pb.tensor(np.outer(alpha.numpy(), beta.numpy()))
+
+            @staticmethod
+            def backward(ctx, g):
+                return pb.tensor(np.ones((5, 2))), None
+
+        a, b = leaf(np.ones(2)), leaf(np.ones(3))
+        y = Outer.apply(a, b)
+        with teaches(RuntimeError, "got [5, 2]", "'alpha'"):  # shapes_that_do_not_broadcast
+            grad(y, [a, b], ones_like(y), create_graph=create_graph, allow_unused=True)
 
     def test_a_cotangent_of_the_inputs_broadcast_together_is_summed_though_the_output_is_smaller(self, create_graph):
         class Inner(pb.Function):

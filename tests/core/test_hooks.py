@@ -513,3 +513,42 @@ def test_a_gradient_kept_by_a_hook_is_not_changed_by_later_accumulation():
     for _ in range(2):
         (x * 2).backward(ones_like(x))
     np.testing.assert_array_equal(values(kept), [[2.0, 2.0]] * 2)
+
+
+# ------------------------------------------------------------------------------------- hooks of what is not asked for
+def test_hooks_of_a_leaf_that_is_not_asked_for_are_not_called():
+    x, y = leaf(2.0), leaf(3.0)
+    y.register_hook(lambda g: pytest.fail("nobody asked for the gradient of y"))
+    assert pb.autograd.grad(x + y, x)[0].item() == 1.0
+    assert pb.autograd.grad(x * y, x)[0].item() == 3.0
+
+
+def test_hooks_and_retained_gradients_beside_the_asked_path_stay_silent():
+    x = leaf(2.0)
+    a, b = x * 2, x * 3
+    a.retain_grad()
+    a.register_hook(lambda g: pytest.fail("a is not on the way to b"))
+    (g,) = pb.autograd.grad([b, a], [b], [pb.tensor(1.0), pb.tensor(1.0)])
+    assert g.item() == 1.0
+    assert a.grad is None
+
+
+def test_a_leaf_that_stopped_asking_gets_nothing():
+    x, w = leaf(2.0), leaf(3.0)
+    y = x * w
+    x.requires_grad_(False)
+    y.backward()
+    assert x.grad is None
+    assert w.grad.item() == 2.0
+
+
+def test_hooks_on_the_node_of_a_leaf_see_the_gradient_and_survive_hooks_on_the_leaf():
+    x = leaf(2.0)
+    y = x * 5
+    node, seen = y.grad_fn.next_functions[0][0], []
+    node.register_hook(lambda inner, outer: seen.append(("post", inner, outer[0].item())))
+    node.register_prehook(lambda outer: seen.append(("pre", outer[0].item())))
+    x.register_hook(lambda g: seen.append(("tensor", g.item())))
+    y.backward()
+    assert seen == [("tensor", 5.0), ("pre", 5.0), ("post", (), 5.0)]
+    assert x.grad.item() == 5.0

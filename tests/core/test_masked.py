@@ -132,6 +132,31 @@ def test_a_computed_zero_does_not():
     assert np.isnan(g.numpy()[1])
 
 
+class GivesBroadcast(pb.Primitive):
+    """a + b, whose cotangents say that the last row of the sum is a structural zero."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        return a + b
+
+    @staticmethod
+    def backward(ctx, ct):
+        keep = np.array([[1.0], [0.0]])
+        ct = ct * (keep if isinstance(ct, np.ndarray) else pb.tensor(keep))
+        mask = np.array([[True, True], [False, False]])
+        return Masked(ct, mask), Masked(ct, mask)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_structural_zeros_come_through_broadcasting(create_graph):
+    a, b = leaf([[1.0], [0.0]]), leaf([2.0, 4.0])
+    with np.errstate(all="ignore"):
+        y = GivesBroadcast.apply(1 / a, 1 / b)
+        ga, gb = grad(y, [a, b], pb.tensor(np.ones((2, 2))), create_graph=create_graph)
+    np.testing.assert_array_equal(values([ga])[0], [[-2.0], [0.0]])
+    np.testing.assert_array_equal(values([gb])[0], [-0.25, -0.0625])
+
+
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_users_never_see_the_mask(create_graph):
     seen = []

@@ -344,6 +344,23 @@ def test_an_argument_that_was_written_before_is_saved_as_it_is_now():
     np.testing.assert_array_equal(values(grad(PrimitiveSquare.apply(view), x, pb.tensor([1.0])))[0], [4.0, 0.0])
 
 
+def test_saved_values_can_be_read_under_torchs_names():
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    product = (x * w).grad_fn
+    assert product._saved_self is x
+    assert product._saved_other is w
+    assert (x * 2.0).grad_fn._saved_self is None
+    y = pb.exp(x)
+    np.testing.assert_array_equal(y.grad_fn._saved_result.detach().numpy(), y.detach().numpy())
+    assert y.grad_fn._saved_self is None
+    assert pb.sin(x).grad_fn._saved_self is x
+    with pytest.raises(AttributeError, match="_saved_nothing"):
+        y.grad_fn._saved_nothing  # noqa: B018
+    y.backward(ones_like(y))
+    with pytest.raises(RuntimeError, match="a second time"):
+        y.grad_fn._saved_result  # noqa: B018
+
+
 def test_saved_results_that_are_not_differentiable():
     class Floor(pb.Primitive):
         @staticmethod

@@ -817,6 +817,29 @@ def test_captured_tensors_are_named_wherever_they_come_from(forward, name):
         Captures.apply(leaf(1.0))
 
 
+def test_a_captured_tensor_without_a_name_still_warns():
+    def make():
+        hidden = leaf(2.0)
+        return lambda: hidden
+
+    fetch = {"calls": make()}["calls"]
+
+    class Captures(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * next(iter([fetch()]))
+
+    with pytest.warns(UserWarning, match="uses the Tensor from outside"):
+        Captures.apply(leaf(1.0))
+
+    def multiply(other, ctx, x):
+        return x * other()
+
+    Partial = type("Partial", (pb.Function,), {"forward": staticmethod(functools.partial(multiply, make()))})
+    with pytest.warns(UserWarning, match=r"Partial\.forward uses the Tensor"):
+        Partial.apply(leaf(1.0))
+
+
 def test_the_tensors_of_an_argument_object_are_named_by_the_argument():
     class Layer(pb.Function):
         @staticmethod

@@ -27,6 +27,25 @@ def test_facts_of_the_array():
         iter(pb.tensor(1.0))
 
 
+def test_iterating_gives_the_rows():
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    rows = list(x)
+    np.testing.assert_array_equal(values(rows), [[1.0, 2.0], [3.0, 4.0]])
+    y = rows[0] * rows[1]
+    np.testing.assert_array_equal(grad(y, x, ones_like(y))[0].numpy(), [[3.0, 4.0], [1.0, 2.0]])
+
+
+def test_new_data_of_another_shape_starts_a_new_place():
+    x = leaf([1.0, 2.0])
+    (x * 2).backward(ones_like(x))
+    x.grad = None
+    x.data = pb.tensor([1.0, 2.0, 3.0], dtype="float32")
+    assert x.requires_grad
+    (x * 2).backward(ones_like(x))
+    np.testing.assert_array_equal(x.grad.numpy(), [2.0, 2.0, 2.0])
+    assert x.grad.dtype == np.float32
+
+
 def test_a_tensor_hashes_by_identity():
     x, y = pb.tensor(1.0), pb.tensor(1.0)
     assert len({x, y, x}) == 2

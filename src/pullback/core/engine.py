@@ -253,6 +253,8 @@ def _walk_graph(table: dict[Node, list[Any]], task: Pass) -> None:
 
 def _pull_with_care(node: Node, cotangents: list[Any], task: Pass, running: set[Node] | None) -> Any:
     """The same step with hooks, captures and checks; ``None`` when the node's rule need not run."""
+    if running is not None and node not in running and node not in task.target_nodes:  # type: ignore[operator]
+        return None
     hooks = node._hooks
     if hooks is not None:
         cotangents = hooks.on_cotangents(cotangents, task)
@@ -278,7 +280,7 @@ def _capture(node: Node, cotangents: list[Any], task: Pass) -> None:
 
 def _visit_leaf(leaf: Node, table: dict[Node, list[Any]], task: Pass) -> None:
     cotangents = table.pop(leaf, None)
-    if cotangents is None:
+    if cotangents is None or (task.target_nodes is not None and leaf not in task.target_nodes):
         return
     task.node = leaf
     hooks = leaf._hooks
@@ -286,7 +288,7 @@ def _visit_leaf(leaf: Node, table: dict[Node, list[Any]], task: Pass) -> None:
         cotangents = hooks.on_cotangents(cotangents, task)
     if task.targets is not None:
         _capture(leaf, cotangents, task)
-        if not (task.accumulate and leaf in task.target_nodes):  # type: ignore[operator]
+        if not task.accumulate:
             return
     if hooks is not None:
         cotangents = hooks.before(cotangents, task)

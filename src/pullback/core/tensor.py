@@ -56,8 +56,8 @@ class Leaf:
     def hook_table(self, kind: Any) -> Hooks:
         with _accumulating:
             if self.hooks is None:
-                self.hooks = Hooks(kind)
                 node = self.node() if self.node is not None else None
+                self.hooks = (node._hooks if node is not None else None) or Hooks(kind)
                 if node is not None:
                     node._hooks = self.hooks
             return self.hooks
@@ -78,11 +78,11 @@ class AccumulateGrad(Node):
         self.variable = variable
 
     def _pull(self, cotangents: list[Any], task: Any) -> None:
-        if cotangents[0] is None:
+        if cotangents[0] is None or self.variable._edge is None:  # it stopped asking for gradients meanwhile
             return
         if task.record:
             self.variable._accumulate(task.connect(cotangents[0], ((self, 0),), True), True)
-        elif getrefcount(cotangents[0]) == _ALONE:  # only this list holds the array
+        elif getrefcount(cotangents[0]) == _ALONE and not (self._hooks and self._hooks.post):  # only this list holds it
             self.variable._accumulate(cotangents.pop(), False, fresh=True)
         else:
             self.variable._accumulate(cotangents[0], False)
