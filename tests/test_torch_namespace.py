@@ -217,19 +217,6 @@ AWAITED = {
     "gammaln": ("lgamma",),
     "digamma": ("digamma",),
     "xlogy": ("xlogy", "entr"),
-    "linalg.det": (".det(",),
-    "linalg.slogdet": ("logdet",),
-    "linalg.inv": ("inv",),
-    "linalg.solve": ("solve",),
-    "linalg.cholesky": ("cholesky(",),
-    "linalg.eigh": ("eigh",),
-    "linalg.eigvalsh": ("eigvalsh",),
-    "linalg.svd": ("svd(",),
-    "linalg.svdvals": ("svdvals",),
-    "linalg.qr": ("qr(",),
-    "linalg.pinv": ("pinv",),
-    "linalg.matrix_power": ("matrix_power",),
-    "linalg.matrix_norm": ("matrix_norm", 'norm(x, "fro")', "norm(x, 2)"),
 }
 
 

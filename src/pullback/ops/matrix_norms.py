@@ -12,7 +12,7 @@ from pullback.ops.matrices import run
 from pullback.ops.norms import vector_norm
 from pullback.ops.reductions import max_, min_, sum_
 from pullback.ops.registry import Make, Sample, register
-from pullback.ops.shapes import expand_dims, shape_of
+from pullback.ops.shapes import expand_dims, moveaxis, shape_of
 from pullback.ops.solving import regular
 from pullback.ops.spectra import svdvals
 
@@ -66,6 +66,43 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     )
 
 
+def norm(x: Any, /, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """A vector or matrix norm with the conventions of ``numpy.linalg.norm``.
+
+    Parameters
+    ----------
+    x
+        An array or Tensor, real or complex.
+    ord
+        ``None``: the 2-norm of all entries.  For vectors any number, see `vector_norm`.  For matrices ``"fro"``, 1
+        (largest column sum), -1 (smallest), inf (largest row sum), -inf (smallest), 2 (largest singular value), -2
+        (smallest), ``"nuc"`` (their sum).
+    axis
+        An axis: norms of vectors.  Two axes: norms of matrices.  ``None``: `x` is one vector or matrix.
+    keepdims
+        Keep the reduced axes, with length 1.
+
+    Examples
+    --------
+    >>> import pullback as pb
+    >>> pb.norm(pb.tensor([[3.0, 0.0], [4.0, 1.0]]), 1)
+    tensor(7.)
+    """
+    ndim = len(x.shape)
+    if ord is None or ord == "fro":
+        if ord == "fro" and (ndim if axis is None else np.size(axis)) != 2:
+            raise ValueError("the Frobenius norm needs a matrix: two dimensions, or two axes")
+        return vector_norm(x, axis=axis, keepdims=keepdims)
+    if axis is None:
+        if ndim not in (1, 2):
+            raise ValueError(f"norm of an array of {ndim} dimensions needs an axis, or no ord")
+        axis = tuple(range(ndim))
+    if np.size(axis) == 1:
+        return vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
+    found = matrix_norm(moveaxis(x, tuple(axis), (-2, -1)), ord=ord, keepdims=keepdims)
+    return moveaxis(found, (-2, -1), tuple(axis)) if keepdims else found
+
+
 class MatrixRank(Primitive):
     """How many singular values are not zero to rounding.  Not differentiable."""
 
@@ -93,6 +130,16 @@ def _norms(make: Make) -> Any:
     yield Sample((regular(make, 0, 3, 2),))
 
 
+def _numpy_norms(make: Make) -> Any:
+    yield Sample((make(3),), {})
+    yield Sample((make(2, 3),), {"ord": "fro"})
+    yield Sample((make(2, 3),), {"ord": 1})
+    yield Sample((make(2, 2, 3),), {"ord": -np.inf, "axis": (0, 2), "keepdims": True})
+    yield Sample((make(2, 3),), {"ord": 3, "axis": 0})
+    yield Sample((regular(make, 2, 3, 2),), {"ord": "nuc", "axis": (0, 2)})
+    yield Sample((regular(make, 2, 3, 2),), {"ord": 2, "axis": (2, 1), "keepdims": True})
+
+
 def _ranks(make: Make) -> Any:
     yield Sample((make(3, 2),))
     yield Sample((np.stack([make(3, 1) @ make(1, 3), make(3, 3)]),))
@@ -109,3 +156,4 @@ register(
     public=False,
     differentiable=False,
 )
+register("norm", None, _numpy_norms, call=norm, reference=np.linalg.norm)

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays
-from pullback.core.errors import lesson
 from pullback.core.masked import Masked
 from pullback.core.recorded import Recorded
 from pullback.ops.axes import Reduction, keep, mask_of
 from pullback.ops.kinks import exact_quotient, kink
-from pullback.ops.reductions import axis_samples, max_, min_
+from pullback.ops.reductions import axis_samples
 from pullback.ops.registry import Make, Sample, register
 
 
@@ -111,54 +110,6 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
     return VectorNorm.apply(x, axis=axis, keepdims=keepdims, ord=ord)
 
 
-def norm(x: Any, /, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """A vector or matrix norm with the conventions of ``numpy.linalg.norm``.
-
-    Parameters
-    ----------
-    x
-        An array or Tensor, real or complex.
-    ord
-        ``None``: the 2-norm of all entries.  For vectors any number, see `vector_norm`.  For matrices ``"fro"``, 1
-        (largest column sum), -1 (smallest), inf (largest row sum), -inf (smallest).
-    axis
-        An axis: norms of vectors.  Two axes: norms of matrices.  ``None``: `x` is one vector or matrix.
-    keepdims
-        Keep the reduced axes, with length 1.
-
-    Examples
-    --------
-    >>> import pullback as pb
-    >>> pb.norm(pb.tensor([[3.0, 0.0], [4.0, 1.0]]), 1)
-    tensor(7.)
-    """
-    ndim = len(x.shape)
-    if ord is None or ord == "fro":
-        if ord == "fro" and (ndim if axis is None else np.size(axis)) != 2:
-            raise ValueError("the Frobenius norm needs a matrix: two dimensions, or two axes")
-        return vector_norm(x, axis=axis, keepdims=keepdims)
-    if axis is None:
-        if ndim not in (1, 2):
-            raise ValueError(f"norm of an array of {ndim} dimensions needs an axis, or no ord")
-        axis = tuple(range(ndim))
-    if np.size(axis) == 1:
-        return vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
-    return _matrix_norm(x, ord, tuple(axis), keepdims)
-
-
-def _matrix_norm(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:
-    if ord not in (1, -1, np.inf, -np.inf):
-        raise lesson(
-            NotImplementedError,
-            f"matrix norm with ord={ord!r}",
-            why="it needs singular values.",
-            instead='ord="fro", 1, -1, inf or -inf; vector_norm(x, axis=..., ord=...) for the entries as one vector.',
-        )
-    summed = axes[0] if abs(ord) == 1 else axes[1]
-    sums = vector_norm(x, axis=summed, keepdims=True, ord=1)
-    return (max_ if ord > 0 else min_)(sums, axis=axes, keepdims=keepdims)
-
-
 # ------------------------------------------------------------------------------------------------------------ registry
 def _vectors(make: Make) -> Any:
     yield from axis_samples(make)
@@ -166,13 +117,4 @@ def _vectors(make: Make) -> Any:
         yield Sample((make(2, 3),), {"axis": 1, "ord": order})
 
 
-def _norms(make: Make) -> Any:
-    yield Sample((make(3),), {})
-    yield Sample((make(2, 3),), {"ord": "fro"})
-    yield Sample((make(2, 3),), {"ord": 1})
-    yield Sample((make(2, 2, 3),), {"ord": -np.inf, "axis": (0, 2), "keepdims": True})
-    yield Sample((make(2, 3),), {"ord": 3, "axis": 0})
-
-
-register("norm", None, _norms, call=norm, reference=np.linalg.norm)
 register("vector_norm", VectorNorm, _vectors, call=vector_norm, reference=np.linalg.vector_norm)
