@@ -123,3 +123,54 @@ def test_retained_gradients_follow_writes_through_views():
     pb.sum(c * 2).backward()
     assert c.grad.tolist() == [2.0, 2.0]
     assert view.grad is None  # the new view was not used
+
+
+# ------------------------------------------------------------------------------------------- attributes of a Primitive
+def cube(keep, read):
+    class Cube(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * x * x
+            keep(ctx, x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, square = read(ctx)
+            return 3 * g * (x * x if square is None else square / x)
+
+    return Cube
+
+
+KEPT = {
+    "argument": (lambda ctx, x, y: setattr(ctx, "x", x), lambda ctx: (ctx.x, None)),
+    "in a dict": (lambda ctx, x, y: setattr(ctx, "c", {"x": x}), lambda ctx: (ctx.c["x"], None)),
+    "in a list": (lambda ctx, x, y: setattr(ctx, "c", [1.0, [x]]), lambda ctx: (ctx.c[1][0], None)),
+    "underscored": (lambda ctx, x, y: setattr(ctx, "_x", x), lambda ctx: (ctx._x, None)),
+}
+
+
+def keep_both(ctx, x, y):
+    ctx.x, ctx.y = x, y
+
+
+KEPT["result"] = (keep_both, lambda ctx: (ctx.x, ctx.y))
+
+
+@pytest.mark.parametrize("how", KEPT)
+def test_arguments_and_results_as_attributes_of_a_primitive_stay_in_the_graph(how):
+    x = leaf([0.5, 2.0])
+    orders = [pb.sum(cube(*KEPT[how]).apply(x))]
+    for _ in range(3):
+        orders.append(pb.sum(grad(orders[-1], x, create_graph=True)[0]))
+    np.testing.assert_allclose([o.item() for o in orders], [8.125, 12.75, 15.0, 12.0])
+
+
+@pytest.mark.parametrize("name", ["x", "y"])
+def test_an_attribute_that_was_written_later_is_noticed(name):
+    x = leaf([0.5, 2.0]) * 1
+    y = cube(*KEPT["result"]).apply(x)
+    z = y * 1
+    (x if name == "x" else y).mul_(2.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        pb.sum(z).backward()

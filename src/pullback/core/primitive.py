@@ -169,6 +169,8 @@ class PrimitiveNode(Node):
         shadow.xp = Recorded.xp
         entries = self._entries()
         shadow._saved = tuple([_connected(entry, self) for entry in entries])
+        for name, (_, (entry,)) in self.__dict__.get("_kept", {}).items():
+            shadow.__dict__[name] = _connected(entry, self)
         reason = self._recompute(shadow, entries) if self._saved.__class__ is Saved else ""
         return shadow, reason
 
@@ -179,7 +181,8 @@ class PrimitiveNode(Node):
         return saved.entries if saved.__class__ is Saved else saved or ()
 
     def _saved_entries(self) -> Any:
-        return () if self._saved is FREED else self._entries()
+        kept = [entry for _, (entry,) in self.__dict__.get("_kept", {}).values()]
+        return kept if self._saved is FREED else (*self._entries(), *kept)
 
     def _recompute(self, shadow: Any, entries: tuple[Any, ...]) -> str:
         """Put recorded intermediates in the place of bare ones.  The reason where that is not possible."""
@@ -195,7 +198,7 @@ class PrimitiveNode(Node):
                     values[k] = second.vouch_for(self._kind, entry.array, new, f"value {k} for backward")
             shadow._saved = tuple(values)
             for name, value in self.__dict__.items():
-                if may_carry(value, known, True):
+                if name != "_kept" and may_carry(value, known, True):
                     new = getattr(second.ctx, name, None)
                     shadow.__dict__[name] = second.vouch_for(self._kind, value, new, f"ctx.{name}")
         except Unvouched as doubt:
@@ -203,7 +206,10 @@ class PrimitiveNode(Node):
         return ""
 
     def __getattr__(self, name: str) -> Any:
-        """``_saved_self``, ``_saved_other``, ``_saved_result``: saved values under torch's names."""
+        """Arguments and results set as attributes; ``_saved_self``, ``_saved_other``, ``_saved_result`` as in torch."""
+        kept = self.__dict__.get("_kept", ())
+        if name in kept:
+            return bare(kept[name][1][0], self)
         if name not in _SAVED_NAMES:
             raise AttributeError(f"{type(self).__name__!r} object (the ctx) has no attribute {name!r}")
         entries = self._entries()
@@ -534,7 +540,9 @@ def _keep(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> None:
                 found.append(entry)
         entries = tuple(found)
     ctx._saved = entries
-    if intermediate or (ctx.__dict__ and _holds_results(ctx, args, options)):
+    if ctx.__dict__:
+        intermediate = _keep_attributes(ctx, args, edges, outputs, options) or intermediate
+    if intermediate:
         ctx._saved = Saved(entries or (), Rerun(args, edges, _run_again, options))
     if _current() is not _ON:
         _current()._created(ctx)
@@ -573,18 +581,33 @@ def _lent(cotangent: Any) -> Any:
     return cotangent
 
 
-def _holds_results(ctx: Any, args: Any, options: Any) -> bool:
-    """True when an attribute of ctx holds numbers that are no arguments: forward may have computed them from the inputs."""
-    known: Any = None
-    for value in ctx.__dict__.values():
+def _keep_attributes(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> bool:
+    """Keep arguments and results that are attributes of ctx like saved ones.
+
+    True when another attribute holds numbers: forward may have computed them from the inputs.
+    """
+    constants: Any = None
+    kept = {}
+    intermediate = False
+    for name, value in ctx.__dict__.items():
         if value.__class__ in HARMLESS or (value.__class__ is tuple and all_harmless(value)):
             continue
-        if known is None:
-            known = [a._array if isinstance(a, Tensor) else a for a in args]
-            known.extend(options.values())
-        if may_carry(value, known, True):
-            return True
-    return False
+        if arrays.is_array(value):
+            entry = _entry(value, args, edges, outputs, options)
+            if not isinstance(entry, SavedConstant):
+                kept[name] = None, (entry,)
+                continue
+        if constants is None:
+            constants = [
+                a._array if isinstance(a, Tensor) else a for a, edge in zip(args, edges, strict=True) if not edge
+            ]
+            constants.extend(options.values())
+        intermediate = intermediate or may_carry(value, constants, True)
+    if kept:
+        for name in kept:
+            del ctx.__dict__[name]
+        ctx.__dict__["_kept"] = kept
+    return intermediate
 
 
 def _note_view(cls: Any, source: Any, outputs: Any, options: Any, single: bool) -> None:
