@@ -8,7 +8,6 @@ same lines run on bare arrays and, recorded, on Tensors.
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -214,8 +213,3 @@ def shares_memory(a: Array, b: Array) -> bool:
         return np.shares_memory(a, b, max_work=10_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
-
-
-def default_add(a: Any, b: Any) -> Any:
-    """``a + b``: all that the engine asks of a cotangent."""
-    return operator.add(a, b)

@@ -13,7 +13,7 @@ import numpy as np
 
 from pullback.core import arrays
 from pullback.core.errors import lesson
-from pullback.core.graph import NOT_A_TENSOR, Node
+from pullback.core.graph import Node
 from pullback.core.masked import Masked
 from pullback.core.places import defined_at
 
@@ -53,8 +53,6 @@ def as_sequence(node: Any, grads: Any) -> list[Any]:
     while len(found) > expected and found[-1] is None:
         found.pop()
     if len(found) != expected:
-        if grads is None and not any(node._edges):
-            return [None] * expected
         names = ", ".join(node._argument_names()) or "its arguments"
         hint = (
             "a tuple, not a list: return grad_a, grad_b."
@@ -152,8 +150,3 @@ def fit(node: Node, position: int, cotangent: Any, xp: Any) -> Any:
     if cotangent.__class__ is Masked:
         return Masked(arrays.project(cotangent.value, shape, dtype, xp), lambda: arrays.any_to(cotangent.mask, shape))
     return arrays.project(cotangent, shape, dtype, xp)
-
-
-def is_argument(edge: Any) -> bool:
-    """True for the edge of an argument that was a Tensor."""
-    return edge is not NOT_A_TENSOR
