@@ -765,6 +765,27 @@ def test_nothing_is_recorded_or_kept_when_nothing_is_differentiable():
     assert kept[1].saved_tensors == ()
 
 
+@pytest.mark.parametrize("kind", ["leaf", "computed", "inner graph"])
+def test_a_differentiable_tensor_returned_quietly_comes_back_as_a_constant(kind):
+    outside = leaf(2.0)
+    computed = outside * 3
+
+    def inner(x):
+        with pb.enable_grad():
+            return x * x
+
+    result = {"leaf": lambda x: outside, "computed": lambda x: computed, "inner graph": inner}[kind]
+    for x, switch in ((leaf(1.0), pb.no_grad()), (pb.tensor(1.0), pb.enable_grad())):
+        if kind == "inner graph" and not x.requires_grad:
+            continue
+        with switch:
+            y = returning(result).apply(x)
+        assert not y.requires_grad
+        assert y.grad_fn is None
+    assert outside.requires_grad
+    assert computed.grad_fn is not None
+
+
 def test_errors_in_forward_pass_unchanged_and_leave_the_mode_alone():
     class Fails(pb.Function):
         @staticmethod
@@ -1002,7 +1023,7 @@ class TestWhatBackwardReturns:
 
         a, b = leaf(np.ones(2)), leaf(np.ones(3))
         y = Outer.apply(a, b)
-        with teaches(RuntimeError, "got [5, 2]", "'alpha'"):  # shapes_that_do_not_broadcast
+        with teaches(RuntimeError, "got [5, 2]", "'alpha'"):
             grad(y, [a, b], ones_like(y), create_graph=create_graph, allow_unused=True)
 
     def test_a_cotangent_of_the_inputs_broadcast_together_is_summed_though_the_output_is_smaller(self, create_graph):

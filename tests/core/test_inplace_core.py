@@ -161,6 +161,17 @@ def test_writing_one_view_moves_the_others():
     np.testing.assert_array_equal(gradient(x, whole), [10.0, 10.0, 1.0])
 
 
+def test_several_views_of_one_operator_write_into_their_base():
+    x = leaf([[1.0, 2.0], [3.0, 4.0]])
+    a = x * 1
+    first, second = a
+    first *= 10.0
+    second += first
+    np.testing.assert_array_equal(values([a])[0], [[10.0, 20.0], [13.0, 24.0]])
+    np.testing.assert_array_equal(gradient(x, a), [[20.0, 20.0], [1.0, 1.0]])
+    np.testing.assert_array_equal(gradient(x, second), [[10.0, 10.0], [1.0, 1.0]])
+
+
 def test_a_view_of_a_view_writes_into_the_base():
     x = leaf(np.arange(6.0).reshape(2, 3))
     base = x * 1

@@ -1,5 +1,7 @@
 """Every value keeps its own place in the graph, however many Tensors share its memory."""
 
+import collections
+
 import numpy as np
 import pytest
 
@@ -174,3 +176,88 @@ def test_an_attribute_that_was_written_later_is_noticed(name):
     (x if name == "x" else y).mul_(2.0)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         pb.sum(z).backward()
+
+
+# -------------------------------------------------------------------------------------------- what backward does to ctx
+def exponential(prepare, slope):
+    """exp(x), with attributes of ctx that backward changes."""
+
+    class Exp(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            prepare(ctx, x)
+            return pb.exp(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * slope(ctx)
+
+    return Exp
+
+
+def append(ctx):
+    ctx.kept.append(pb.exp(ctx.kept[0]))
+    return ctx.kept[-1]
+
+
+def insert(ctx):
+    ctx.kept["e"] = pb.exp(ctx.kept["x"])
+    return ctx.kept["e"]
+
+
+@pytest.mark.parametrize(
+    ("prepare", "slope"),
+    [
+        (lambda ctx, x: setattr(ctx, "kept", [x]), append),
+        (lambda ctx, x: setattr(ctx, "kept", {"x": x}), insert),
+    ],
+    ids=["list", "dict"],
+)
+def test_a_container_on_ctx_is_one_object_during_backward(prepare, slope):
+    x = leaf(0.5)
+    y = exponential(prepare, slope).apply(x)
+    for _ in range(3):
+        (y,) = grad(y, x, create_graph=True)
+        np.testing.assert_allclose(y.item(), np.exp(0.5))
+    exponential(prepare, slope).apply(x).backward()
+    np.testing.assert_allclose(x.grad.item(), np.exp(0.5))
+
+
+def cached(ctx):
+    if "cache" not in vars(ctx):
+        ctx.cache = pb.exp(ctx.x)
+    return ctx.cache
+
+
+def test_what_an_unrecorded_backward_left_on_ctx_refuses_the_second_derivative():
+    x = leaf(0.5)
+    y = exponential(lambda ctx, x: setattr(ctx, "x", x), cached).apply(x)
+    grad(y, x, retain_graph=True)
+    (g,) = grad(y, x, create_graph=True)
+    np.testing.assert_allclose(g.item(), np.exp(0.5))
+    with pytest.raises(DerivativeRefused, match=r"ctx\.cache was set after forward"):
+        grad(g, x)
+
+
+class Holder:
+    pass
+
+
+def holder(value):
+    held = Holder()
+    held.parts = {"a": [value]}
+    return held
+
+
+@pytest.mark.parametrize(
+    "hide", [holder, lambda v: collections.UserDict(v=v), lambda v: collections.ChainMap({"v": v})]
+)
+def test_intermediates_deep_within_objects_are_found(hide):
+    def slope(ctx):
+        held = ctx.held
+        return held.parts["a"][0] if isinstance(held, Holder) else held["v"]
+
+    x = leaf(0.5)
+    y = exponential(lambda ctx, x: setattr(ctx, "held", hide(pb.exp(x))), slope).apply(x)
+    (g,) = grad(y, x, create_graph=True)
+    np.testing.assert_allclose(grad(g, x)[0].item(), np.exp(0.5))

@@ -499,6 +499,18 @@ def test_nothing_is_recorded_in_quiet_mode_with_options_or_several_results():
     assert [y.requires_grad for y in Several.apply(x, x)] == [True, True, True]
 
 
+def test_several_results_of_constants_are_constants():
+    class Several(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * y, x + y
+
+    c = pb.tensor([1.0, 2.0])
+    assert [y.requires_grad for y in Several.apply(c, c)] == [False, False]
+    assert not Spread.apply(pb.tensor(1.0), shape=(2,)).requires_grad
+    assert not Item.apply(c, index=slice(0, 1)).requires_grad
+
+
 def test_primitives_and_functions_mix_in_one_graph():
     x = leaf(0.3)
     found = derivatives(lambda x: Exp.apply(PrimitiveSquare.apply(x)) * Square.apply(pb.sin(x)), x)

@@ -386,6 +386,23 @@ def test_a_bare_value_on_ctx_that_forward_computed_outside_the_graph_is_refused(
     )
 
 
+def test_the_message_names_every_way_out_once():
+    class Leaves(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.kept = float(np.exp(x.numpy())) + 0 * x.item() + 0 * float(x.numpy())
+            return pb.tensor(ctx.kept)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.kept
+
+    x = leaf(X)
+    (g,) = grad(Leaves.apply(x), x, create_graph=True)
+    with teaches(DerivativeRefused, "numpy(), item()", "ctx.kept"):
+        grad(g, x)
+
+
 def test_integers_flags_shapes_and_arguments_on_ctx_are_no_trouble():
     class Plain(pb.Function):
         @staticmethod

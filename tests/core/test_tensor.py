@@ -212,6 +212,12 @@ def test_asarray_converts_and_copies_when_asked():
     assert np.asarray(x, dtype="float64").dtype == np.float64
 
 
+def test_integers_stay_integers():
+    assert np.asarray(pb.tensor([1, 2])).dtype == np.int64
+    assert np.array(pb.tensor([True])).dtype == bool
+    assert pb.tensor([1, 2], dtype="int8").numpy().dtype == np.int8
+
+
 def test_dlpack_device():
     assert pb.tensor([1.0]).__dlpack_device__() == np.ones(1).__dlpack_device__()
 

@@ -189,7 +189,10 @@ class Ctx(Node):
         structure, entries = kept[name]
         if not entries:
             return structure
-        return rebuild(structure, iter([unpack_attribute(entry, self, f"ctx.{name}") for entry in entries]))
+        value = rebuild(structure, iter([unpack_attribute(entry, self, f"ctx.{name}") for entry in entries]))
+        if pull is not None:
+            pull.attributes[name] = value  # the same container at every reading: backward may change it
+        return value
 
     # ------------------------------------------------------------------------------------------ as a mode, in forward
     @property

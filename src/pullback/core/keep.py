@@ -144,14 +144,17 @@ def all_harmless(values: tuple[Any, ...]) -> bool:
     return True
 
 
-def may_carry(value: Any, known: Any, numbers: bool, seen: set[int] | None = None) -> bool:
+def may_carry(value: Any, known: Any, numbers: bool, seen: set[int] | None = None, tensors: bool = False) -> bool:
     """True for a value on ctx through which something that depends on the inputs may reach backward unseen.
 
     Bare numbers and arrays count when `numbers` is true.  Closures, bound methods and objects may hold anything.  The
-    arguments themselves (`known`) do not count, nor Tensors, which are looked after one by one.
+    arguments themselves (`known`) do not count, nor Tensors, which are looked after one by one, except within objects
+    (`tensors`), where nobody finds them.
     """
-    if value.__class__ in HARMLESS or isinstance(value, (Tensor, type, enum.Enum)) or is_among(value, known):
+    if value.__class__ in HARMLESS or isinstance(value, (type, enum.Enum)) or is_among(value, known):
         return False
+    if isinstance(value, Tensor):
+        return tensors
     if isinstance(value, (float, complex)):
         return numbers
     if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)):
@@ -159,10 +162,10 @@ def may_carry(value: Any, known: Any, numbers: bool, seen: set[int] | None = Non
         return bound or bool(getattr(value, "__closure__", None) or getattr(value, "__defaults__", None))
     if arrays.is_array(value):
         return arrays.dtype_of(value).kind == "O" or (numbers and arrays.is_inexact(value.dtype))
-    return _holds_carrier(value, known, numbers, set() if seen is None else seen)
+    return _holds_carrier(value, known, numbers, set() if seen is None else seen, tensors)
 
 
-def _holds_carrier(value: Any, known: Any, numbers: bool, seen: set[int]) -> bool:
+def _holds_carrier(value: Any, known: Any, numbers: bool, seen: set[int], tensors: bool) -> bool:
     """The same of what a container or an object of a Python class holds; anything else may hold anything."""
     contents = parts(value)
     if contents is not None:
@@ -173,15 +176,14 @@ def _holds_carrier(value: Any, known: Any, numbers: bool, seen: set[int]) -> boo
         if isinstance(value, dict) and any(isinstance(key, Tensor) for key in value):
             return True
         members = [*value, *contents] if isinstance(value, dict) else contents
-        tensors_count = False
     else:
-        members, tensors_count = _members(value), True
+        members, tensors = _members(value), True
         if members is None:
             return True
     if id(value) in seen:
         return False
     seen.add(id(value))
-    return any((tensors_count and isinstance(m, Tensor)) or may_carry(m, known, numbers, seen) for m in members)
+    return any(may_carry(m, known, numbers, seen, tensors) for m in members)
 
 
 def _members(value: Any) -> list[Any] | None:

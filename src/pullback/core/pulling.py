@@ -33,7 +33,7 @@ class FunctionNode(Ctx):
     __slots__ = ()
 
     def _pull(self, cotangents: list[Any], task: Any) -> Any:
-        if task.record or task.running is not None:
+        if task.record or task.running is not None or (self._kept is not None and self._keeps_containers()):
             return self._pull_watched(cotangents, task)
         if cotangents[0].__class__ is not ndarray or len(cotangents) != 1 or self._operator.boxed_grads_call:
             return self._fit(self._call_rule(self._incoming(cotangents, False)), False, task)
@@ -139,7 +139,7 @@ class FunctionNode(Ctx):
             pulling.reset(outer)
 
     def _pull_recorded(self, cotangents: list[Any], pull: Pull, task: Any) -> Any:
-        doubt = self._recompute(pull)
+        doubt = self._recompute(pull) or self._left_behind()
         incoming = self._incoming(cotangents, True)
         watcher = Watcher([*self._edges, (self, 0), *[c._resolved() for c in incoming if isinstance(c, Tensor)]])
         settings = modes.current()._settings.replace(watcher=watcher)
@@ -217,6 +217,17 @@ class FunctionNode(Ctx):
                 ]
                 pull.attributes[name] = rebuild(structure, iter(values))
         return doubt or (self._recompute_carriers(pull, second) if self._opaque else "")
+
+    def _keeps_containers(self) -> bool:
+        """True when an attribute is a container of Tensors, which has to be the same object during one call of backward."""
+        return any(not isinstance(structure, Tensor) for structure, _ in (self._kept or {}).values())
+
+    def _left_behind(self) -> str:
+        """Values that an earlier backward left on ctx were computed without recording.  (Forward's own are kept elsewhere.)"""
+        for name, value in self.__dict__.items():
+            if any(arrays.is_inexact(t.dtype) and not t.requires_grad for t in tensors_in(value)):
+                return f"ctx.{name} was set after forward, by a pass that was not recorded"
+        return ""
 
     def _recompute_carriers(self, pull: Pull, second: Recomputed) -> str:
         """Closures, objects and bare numbers on ctx, from the second run."""
