@@ -1,6 +1,7 @@
 """Memory of large results that died is used again; memory that anybody can still see is not."""
 
 import functools
+import gc
 import operator
 import tracemalloc
 
@@ -63,7 +64,7 @@ def test_a_dead_result_gives_its_memory_to_the_next(x, g):
 
 
 def test_few_arrays_wait_and_nothing_is_watched_for_long(x, g):
-    results = [x * k for k in (1.5, 2.5, 3.5, 4.5)]
+    results = [x * g for _ in range(4)]
     del results
     assert len(recycling._waiting) == recycling.KEPT
     assert len(recycling._watched) == 0
@@ -210,3 +211,55 @@ def test_a_leaf_takes_over_memory_that_nobody_else_holds_and_copies_the_rest():
     np.testing.assert_array_equal(seed.numpy(), 1.0)
     np.testing.assert_array_equal(seen[0].numpy(), 1.0)
     np.testing.assert_array_equal(seen[1].numpy(), 1.0)
+
+
+# ------------------------------------------------------------------------------------------------------ what it must not do
+def big(value=1.0, dtype=float):
+    return pb.asarray(np.full(50_000, value, dtype=dtype))
+
+
+def test_memory_that_the_garbage_collector_found_is_left_to_finalizers():
+    seen, saved = [], []
+
+    def suspended():
+        t = big() * big()
+        me = yield
+        try:
+            yield me
+        finally:
+            y, z = t * big(2.0), t * big(3.0)
+            seen.extend([y[0].item(), z[0].item(), t[0].item()])
+
+    class Resurrected:
+        def __init__(self):
+            self.me, self.tensor = self, big() * big()
+
+        def __del__(self):
+            saved.append(self.tensor)
+
+    generator = suspended()
+    next(generator)
+    generator.send(generator)
+    Resurrected()
+    del generator
+    gc.collect()
+    big() * big(7.0)
+    assert seen == [2.0, 3.0, 1.0]
+    assert saved[0][0].item() == 1.0
+
+
+def test_memory_of_integers_is_not_used_for_their_quotient():
+    i = pb.asarray(np.arange(1, 50_001))
+    for _ in range(3):
+        product = i * i
+        del product
+        assert (i / i).dtype == np.float64
+
+
+@pytest.mark.parametrize("orders", ["CF", "FC", "CC", "FF"])
+def test_the_order_of_a_result_does_not_depend_on_what_waits(orders):
+    waiting, operand = [pb.asarray(np.ones((300, 200), order=o)) for o in orders]
+    for _ in range(3):
+        result = waiting * waiting
+        del result
+    assert (operand * operand)._array.strides == (operand._array * operand._array).strides

@@ -7,6 +7,7 @@ nothing else refers to that array: no view, no alias, no saved value, nobody's `
 
 from __future__ import annotations
 
+import gc
 import weakref
 from sys import getrefcount
 from typing import Any
@@ -26,10 +27,10 @@ _watched: dict[int, tuple[Any, Any]] = {}
 
 def compute(ufunc: Any, a: Any, b: Any) -> Any:
     """``ufunc(a, b)`` for large operands, into waiting memory where some of the right shape and dtype is there."""
-    if a.dtype == b.dtype and (a.shape == b.shape or b.ndim == 0 or a.ndim == 0):
-        shape = a.shape if b.ndim == 0 else b.shape
+    like = a if b.ndim == 0 else b
+    if a.dtype == b.dtype and a.dtype.kind in "fc" and (a.ndim == 0 or b.ndim == 0 or _alike(a, b)):
         for position, array in enumerate(_waiting):
-            if array.shape == shape and array.dtype == a.dtype:
+            if array.dtype == a.dtype and _alike(array, like):
                 try:
                     memory = _waiting.pop(position)
                 except IndexError:  # another thread was faster
@@ -39,6 +40,11 @@ def compute(ufunc: Any, a: Any, b: Any) -> Any:
                 _waiting.append(memory)
                 break
     return ufunc(a, b)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """The same shape, and the same order in memory: a result looks as NumPy would have made it."""
+    return bool(a.shape == b.shape and a.strides == b.strides)
 
 
 def watch(tensor: Any, array: Any) -> None:
@@ -57,10 +63,24 @@ before_replacing.append(forget)
 
 def _release(key: int) -> None:
     _, array = _watched.pop(key)
+    if _collecting:
+        return
     if getrefcount(array) <= _ALONE and array.base is None and array.flags.owndata and array.flags.writeable:
         if len(_waiting) >= KEPT:
             _waiting.pop(0)
         _waiting.append(array)
+
+
+_collecting = False
+
+
+def _note_collection(phase: str, _: Any) -> None:
+    """The garbage collector tells of a death before the finalizers ran, and those may still use the Tensor."""
+    global _collecting
+    _collecting = phase == "start"
+
+
+gc.callbacks.append(_note_collection)
 
 
 class _Holder:
