@@ -162,7 +162,7 @@ class Function:
             array.__class__ is ndarray
             and ctx._marks is None
             and result._edge is None
-            and array.dtype.kind in "fc"
+            and (array.dtype is _F8 or array.dtype.kind in "fc")
             and result is not x
             and (x is not None or not is_among(result, args))
         ):  # the most frequent result: one fresh Tensor
@@ -195,6 +195,7 @@ class Function:
 
 
 _NEEDED, _NOT_NEEDED = (True,), (False,)
+_F8 = np.dtype(np.float64)
 
 
 def _look_at_arguments(cls: Any, ctx: Any, args: tuple[Any, ...], mode: Any) -> None:

@@ -7,6 +7,7 @@ call at first order, and is right to any order.
 
 from __future__ import annotations
 
+from sys import getrefcount
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from pullback.core.recompute import HARMLESS, Recomputed, Rerun, Unvouched, Watc
 from pullback.core.recorded import Recorded
 from pullback.core.refusal import refused
 from pullback.core.saved import Saved, SavedOutput, SavedPlain, freed, pack, unpack
-from pullback.core.tensor import Tensor, wrap
+from pullback.core.tensor import ALONE, Tensor, wrap
 from pullback.core.versions import BORROWED
 
 ndarray = np.ndarray
@@ -61,6 +62,10 @@ class PrimitiveNode(Node):
             return saved or ()
         if saved.__class__ is not tuple:
             saved = self._entries()
+        elif len(saved) == 1:  # the most frequent case: one argument
+            entry = saved[0]
+            if isinstance(entry, Tensor) and entry._buffer is None:
+                return (entry._array,)
         values = []
         for entry in saved:
             if entry.__class__ is SavedConstant:
@@ -75,8 +80,11 @@ class PrimitiveNode(Node):
         edges = self._edges
         if task.record or cotangents[0].__class__ is not ndarray or len(cotangents) != 1 or len(edges) != 1:
             return self._pull_generally(cotangents, task)
-        cotangent = cotangents[0].view()  # a rule that wrote into its cotangent would change those of others
-        cotangent.setflags(write=False)
+        alone = getrefcount(cotangents[0]) == ALONE  # before there is a name for it
+        cotangent = cotangents[0]
+        if not alone or cotangent.base is not None:
+            cotangent = cotangent.view()  # a rule that wrote into its cotangent would change those of others
+            cotangent.setflags(write=False)
         grad = self._operator.backward(self, cotangent)
         if grad.__class__ is ndarray and edges[0]:
             producer, number = edges[0]
