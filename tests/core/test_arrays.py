@@ -51,8 +51,16 @@ def test_names_of_dtypes_as_other_libraries_write_them():
     assert arrays.to_numpy_dtype(Odd("<class 'jax.numpy.int32'>")) == np.int32
     known = Odd("library.float64")
     assert arrays.to_numpy_dtype(known) is arrays.to_numpy_dtype(known)
+
+
+def test_bfloat16_is_that_of_ml_dtypes():
     ml_dtypes = pytest.importorskip("ml_dtypes")
-    assert arrays.to_numpy_dtype(Odd("torch.bfloat16")) == np.dtype(ml_dtypes.bfloat16)
+
+    class Foreign:
+        def __str__(self):
+            return "torch.bfloat16"
+
+    assert arrays.to_numpy_dtype(Foreign()) == np.dtype(ml_dtypes.bfloat16)
     assert arrays.is_inexact(np.dtype(ml_dtypes.bfloat16))
 
 

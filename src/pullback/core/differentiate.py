@@ -18,7 +18,7 @@ from pullback.core.graph import LEAF_NUMBER, Node, reach
 from pullback.core.masked import unmask
 from pullback.core.recorded import Recorded
 from pullback.core.refusal import constant
-from pullback.core.tensor import Tensor, wrap
+from pullback.core.tensor import IN_A_VARIABLE, Tensor, wrap
 from pullback.core.versions import BORROWED
 
 #: For each node that computed a derivative: weak references to the nodes of what it is a derivative with respect to.
@@ -185,7 +185,7 @@ def grad(
                 shared = any(result is other for other in (*results, *seeds))
                 results.append(wrap(kind, result._array, BORROWED, result._resolved()) if shared else result)
             else:
-                alone = getrefcount(found) == _ALONE and _is_whole(found)
+                alone = getrefcount(found) == IN_A_VARIABLE and _is_whole(found)
                 results.append(wrap(kind, found if alone else arrays.copy(found, arrays.namespace(found))))
         elif materialize_grads or _is_derivative_of(outs, edge):
             results.append(_zeros_like(x, create_graph))
@@ -199,15 +199,6 @@ def grad(
 def _is_whole(found: Any) -> bool:
     """True for an array that owns its memory, which may become the user's."""
     return isinstance(found, np.ndarray) and found.base is None and found.flags.owndata and found.flags.writeable
-
-
-def _references_of_a_variable() -> int:
-    found = object()
-    return getrefcount(found)
-
-
-#: What `sys.getrefcount` says of a cotangent that one local variable holds and nobody else.
-_ALONE = _references_of_a_variable()
 
 
 def _run(

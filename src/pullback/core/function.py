@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
+from sys import getrefcount
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from pullback.core.keep import CONTAINERS, is_among, keep, plain
 from pullback.core.outputs import attach, plain_outputs
 from pullback.core.pulling import ClearingNode, FunctionNode, no_backward, no_vjp, refuse_both
 from pullback.core.recompute import tensors_in
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import IN_A_VARIABLE, Tensor
 
 ndarray = np.ndarray
 _new = object.__new__
@@ -166,11 +167,14 @@ class Function:
             and result is not x
             and (x is not None or not is_among(result, args))
         ):  # the most frequent result: one fresh Tensor
-            output = _new(kind)
-            output._array = array
+            if getrefcount(result) == IN_A_VARIABLE:  # nobody else can see it: not saved, not captured, not on ctx
+                output = result
+            else:
+                output = _new(kind)
+                output._array = array
+                output._buffer = result._buffer
+                output._grad = None
             output._edge = (ctx, 0)
-            output._buffer = result._buffer
-            output._grad = None
             ctx._specs = ((array.shape, array.dtype),)
             returned, outputs = (result,), (output,)
             answer = output

@@ -21,7 +21,7 @@ from pullback.core.recompute import HARMLESS, Recomputed, Rerun, Unvouched, Watc
 from pullback.core.recorded import Recorded
 from pullback.core.refusal import refused
 from pullback.core.saved import Saved, SavedOutput, SavedPlain, freed, pack, unpack
-from pullback.core.tensor import ALONE, Tensor, wrap
+from pullback.core.tensor import IN_A_LIST, Tensor, wrap
 from pullback.core.versions import BORROWED
 
 ndarray = np.ndarray
@@ -80,7 +80,7 @@ class PrimitiveNode(Node):
         edges = self._edges
         if task.record or cotangents[0].__class__ is not ndarray or len(cotangents) != 1 or len(edges) != 1:
             return self._pull_generally(cotangents, task)
-        alone = getrefcount(cotangents[0]) == ALONE  # before there is a name for it
+        alone = getrefcount(cotangents[0]) == IN_A_LIST  # before there is a name for it
         cotangent = cotangents[0]
         if not alone or cotangent.base is not None:
             cotangent = cotangent.view()  # a rule that wrote into its cotangent would change those of others

@@ -28,7 +28,16 @@ from pullback.core.versions import BORROWED, Buffer
 _accumulating = threading.Lock()
 _probe = [object()]
 #: What `sys.getrefcount` says of an object that one list holds and nobody else.
-ALONE = getrefcount(_probe[0])
+IN_A_LIST = getrefcount(_probe[0])
+
+
+def _in_a_variable() -> int:
+    thing = object()
+    return getrefcount(thing)
+
+
+#: The same of an object that one variable of a function holds.
+IN_A_VARIABLE = _in_a_variable()
 _new = object.__new__
 
 
@@ -82,7 +91,9 @@ class AccumulateGrad(Node):
             return
         if task.record:
             self.variable._accumulate(task.connect(cotangents[0], ((self, 0),), True), True)
-        elif getrefcount(cotangents[0]) == ALONE and not (self._hooks and self._hooks.post):  # only this list holds it
+        elif getrefcount(cotangents[0]) == IN_A_LIST and not (
+            self._hooks and self._hooks.post
+        ):  # only this list holds it
             self.variable._accumulate(cotangents.pop(), False, fresh=True)
         else:
             self.variable._accumulate(cotangents[0], False)
