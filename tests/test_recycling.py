@@ -70,6 +70,15 @@ def test_few_arrays_wait_and_nothing_is_watched_for_long(x, g):
     assert len(recycling._watched) == 0
 
 
+def test_other_kinds_make_way_for_what_is_used_now(x, g):
+    results = [x * g for _ in range(4)]
+    del results
+    short = pb.tensor(X[:-1])
+    results = [short * short for _ in range(4)]
+    del results
+    assert [array.shape for array in recycling._waiting] == [(SIZE - 1,)] * recycling.KEPT
+
+
 def test_other_dtypes_and_shapes_do_not_take_it(x, g):
     del_me = x * g
     del del_me

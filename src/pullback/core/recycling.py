@@ -29,7 +29,8 @@ def compute(ufunc: Any, a: Any, b: Any) -> Any:
     """``ufunc(a, b)`` for large operands, into waiting memory where some of the right shape and dtype is there."""
     like = a if b.ndim == 0 else b
     if a.dtype == b.dtype and a.dtype.kind in "fc" and (a.ndim == 0 or b.ndim == 0 or _alike(a, b)):
-        for position, array in enumerate(_waiting):
+        for position in range(len(_waiting) - 1, -1, -1):
+            array = _waiting[position]
             if array.dtype == a.dtype and _alike(array, like):
                 try:
                     memory = _waiting.pop(position)
@@ -66,9 +67,18 @@ def _release(key: int) -> None:
     if _collecting:
         return
     if getrefcount(array) <= _ALONE and array.base is None and array.flags.owndata and array.flags.writeable:
-        if len(_waiting) >= KEPT:
-            _waiting.pop(0)
+        _keep(array)
+
+
+def _keep(array: Any) -> None:
+    """Let the array wait.  Memory that was used a moment ago is the fastest, so a newcomer replaces only other kinds."""
+    if len(_waiting) < KEPT:
         _waiting.append(array)
+        return
+    for position, old in enumerate(_waiting):
+        if old.dtype != array.dtype or not _alike(old, array):
+            _waiting[position : position + 1] = [array]
+            return
 
 
 _collecting = False
