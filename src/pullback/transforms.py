@@ -121,12 +121,13 @@ def _array_of(value: Any, what: str) -> Any:
 def _variable(value: Any, what: str, recording: bool, lasting: bool) -> Tensor:
     """A fresh variable with the value of an argument, connected to what the argument depends on.
 
-    `lasting` ones are used after the call has returned, so they have to notice writes to the argument.
+    `lasting` ones are used after the call has returned, and so are those of a Tensor on which the results depend: they have
+    to notice writes to the argument.
     """
     array = _array_of(value, what)
     if not isinstance(value, Tensor):
         return _make(Tensor, arrays.copy(array, arrays.namespace(array)) if lasting else array)
-    buffer = value._shared_buffer() if lasting else value._buffer
+    buffer = value._shared_buffer() if lasting or (recording and value.requires_grad) else value._buffer
     return _make(type(value), array, value._resolved() if recording else None, buffer)
 
 

@@ -261,3 +261,32 @@ def test_intermediates_deep_within_objects_are_found(hide):
     y = exponential(lambda ctx, x: setattr(ctx, "held", hide(pb.exp(x))), slope).apply(x)
     (g,) = grad(y, x, create_graph=True)
     np.testing.assert_allclose(grad(g, x)[0].item(), np.exp(0.5))
+
+
+# ------------------------------------------------------------------------------------------------- writes from outside
+def test_a_dirty_view_of_a_leaf_is_refused_and_the_leaf_stays_one():
+    class Double(pb.Function):
+        @staticmethod
+        def forward(ctx, a):
+            a.mul_(2.0)
+            ctx.mark_dirty(a)
+            return a
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = leaf([1.0, 2.0])
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
+        Double.apply(x[0:1])
+    assert x.is_leaf
+
+
+@pytest.mark.parametrize("transform", [pb.grad, pb.hessian, lambda f: lambda v: pb.value_and_grad(f)(v)[1]])
+def test_transforms_notice_writes_to_their_argument(transform):
+    x = leaf([1.0, 2.0])
+    v = x * 1
+    w = transform(lambda q: pb.sum(q * q * q * q))(v)
+    v *= 10.0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        grad(pb.sum(w), x)

@@ -146,6 +146,8 @@ def _check_dirty(ctx: Any, args: Any, raw: tuple[Any, ...], dirty: tuple[Any, ..
             continue
         if tensor._edge.__class__ is Leaf:
             views._refuse_leaf("a leaf Variable that requires grad has been used in an in-place operation.")
+        if tensor._view is not None and tensor._view.base._edge.__class__ is Leaf:
+            views._refuse_leaf("a view of a leaf Variable that requires grad is being used in an in-place operation.")
         if all(tensor is not output for output in raw):
             raise lesson(
                 RuntimeError,
