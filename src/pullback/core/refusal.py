@@ -42,7 +42,9 @@ class Refusal(Node):
         return "Error"
 
     def _pull(self, cotangents: list[Any], task: Any) -> Any:
-        raise lesson(self.error, self.what, why=self.why, instead=self.instead, node=self)
+        error = lesson(self.error, self.what, why=self.why, instead=self.instead, node=self)
+        error._pullback_located = True  # type: ignore[attr-defined]  # it names the Function; this node is of no interest
+        raise error
 
 
 class Constant(Node):
