@@ -48,6 +48,7 @@ CORE_ORDER = (
         "versions",
         "tensor",
         "recycling",
+        "elision",
         "views",
         "saved",
     ),

@@ -28,10 +28,10 @@ _watched: dict[int, tuple[Any, Any]] = {}
 def compute(ufunc: Any, a: Any, b: Any) -> Any:
     """``ufunc(a, b)`` for large operands, into waiting memory where some of the right shape and dtype is there."""
     like = a if b.ndim == 0 else b
-    if a.dtype == b.dtype and a.dtype.kind in "fc" and (a.ndim == 0 or b.ndim == 0 or _alike(a, b)):
+    if a.dtype == b.dtype and a.dtype.kind in "fc" and (a.ndim == 0 or b.ndim == 0 or alike(a, b)):
         for position in range(len(_waiting) - 1, -1, -1):
             array = _waiting[position]
-            if array.dtype == a.dtype and _alike(array, like):
+            if array.dtype == a.dtype and alike(array, like):
                 try:
                     memory = _waiting.pop(position)
                 except IndexError:  # another thread was faster
@@ -43,7 +43,7 @@ def compute(ufunc: Any, a: Any, b: Any) -> Any:
     return ufunc(a, b)
 
 
-def _alike(a: Any, b: Any) -> bool:
+def alike(a: Any, b: Any) -> bool:
     """The same shape, and the same order in memory: a result looks as NumPy would have made it."""
     return bool(a.shape == b.shape and a.strides == b.strides)
 
@@ -62,6 +62,11 @@ def forget(tensor: Any) -> None:
 before_replacing.append(forget)
 
 
+def is_watched(tensor: Any) -> bool:
+    """Whether its memory will be taken over: it holds the fresh result of an unrecorded operator."""
+    return id(tensor) in _watched
+
+
 def _release(key: int) -> None:
     _, array = _watched.pop(key)
     if _collecting:
@@ -76,7 +81,7 @@ def _keep(array: Any) -> None:
         _waiting.append(array)
         return
     for position, old in enumerate(_waiting):
-        if old.dtype != array.dtype or not _alike(old, array):
+        if old.dtype != array.dtype or not alike(old, array):
             _waiting[position : position + 1] = [array]
             return
 

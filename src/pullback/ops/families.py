@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays, modes
+from pullback.core.elision import made, temporary
 from pullback.core.errors import lesson
 from pullback.core.graph import FREED, NOT_A_TENSOR, next_number
 from pullback.core.masked import Masked
@@ -463,7 +464,8 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                         edge_b = edge_b.resolve(b)
             large = recycles and array_b.__class__ is ndarray and array_a.__class__ is ndarray
             if large and (array_a.size > LARGE or array_b.size > LARGE) and edge_a is None and edge_b is None:
-                y = compute(ufunc, array_a, array_b)
+                memory = temporary(ufunc, a, b, array_a, array_b)
+                y = compute(ufunc, array_a, array_b) if memory is None else ufunc(array_a, array_b, out=memory)
             else:
                 large = False
                 y = ufunc(array_a, array_b)
@@ -507,6 +509,7 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
             out._edge = out._buffer = out._grad = None
             if large:
                 watch(out, y)
+                made(out)
             return out
 
         return apply
