@@ -51,6 +51,7 @@ CORE_ORDER = (
         "elision",
         "views",
         "saved",
+        "attributes",
     ),
     *(
         "packing",

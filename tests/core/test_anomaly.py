@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from core.helpers import Square, leaf, ones_like, teaches
+from core.helpers import leaf, ones_like, teaches
 from pullback.autograd import detect_anomaly, grad, set_detect_anomaly
-from pullback.core import modes, places
+from pullback.core import modes
 
 
 class MakesNan(pb.Function):
@@ -106,66 +106,3 @@ def test_it_goes_together_with_grad_modes():
         with set_detect_anomaly(False):
             assert not modes.current()._settings.detect_anomaly
         assert modes.current()._settings.detect_anomaly
-
-
-def test_errors_say_where_the_node_was_recorded_when_detection_was_on():
-    with detect_anomaly():
-        y = Square.apply(leaf(1.0))  # this line
-    y.backward()
-    with teaches(RuntimeError, notes=["was recorded at", __file__, "# this line"]):
-        y.backward()
-
-
-@pytest.mark.parametrize(
-    "record", [lambda x: pb.sin(x), lambda x: x * x, lambda x: x.clone()], ids=["sin", "mul", "clone"]
-)
-def test_operators_are_located_too(record):
-    x = leaf(1.0)
-    with detect_anomaly():
-        y = record(x)
-    assert __file__ in places.recorded_at(y.grad_fn)
-    with detect_anomaly(), pb.no_grad():
-        assert record(x).grad_fn is None
-
-
-def test_errors_say_how_to_find_the_line_otherwise():
-    y = Square.apply(leaf(1.0))
-    y.backward()
-    with teaches(RuntimeError, notes=["detect_anomaly()", "SquareBackward"]):
-        y.backward()
-    assert "detect_anomaly" in places.recorded_at(y.grad_fn)
-
-
-def test_errors_of_rules_say_where_the_rule_is_defined():
-    class Wrong(pb.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 1
-
-        @staticmethod
-        def backward(ctx, g):
-            return g, g
-
-    with teaches(RuntimeError, "WrongBackward", notes=["Wrong.backward is defined at", __file__]):
-        Wrong.apply(leaf(1.0)).backward()
-
-
-def test_the_place_of_a_rule():
-    def rule(ctx, g):
-        return g
-
-    assert f"{__file__}:" in places.defined_at(rule)
-    assert f"{__file__}:" in places.defined_at(pb.once_differentiable(rule)), (
-        "of the user's function, not of the wrapper"
-    )
-    assert places.defined_at(pb.Function.backward) == ""
-    assert places.defined_at(len) == ""
-    assert __file__ in places.user_line()
-
-
-def test_a_line_is_forgotten_with_its_node():
-    with detect_anomaly():
-        y = Square.apply(leaf(1.0))
-    before = len(places._recorded)
-    del y
-    assert len(places._recorded) < before

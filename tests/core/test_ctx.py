@@ -369,10 +369,40 @@ def test_attributes_of_any_kind_are_there_in_backward_and_afterwards():
 
 
 def test_a_missing_attribute_says_that_it_is_the_ctx():
-    node = Square.apply(leaf(1.0)).grad_fn
-    with pytest.raises(AttributeError, match=r"SquareBackward.*ctx.*'nothing'"):
+    class Forgets(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.nothing
+
+    y = Forgets.apply(leaf(1.0))
+    with teaches(
+        AttributeError, "'nothing'", notes=["ForgetsBackward is the ctx of this call; its forward set no ctx.nothing"]
+    ):
+        y.backward()
+    assert not hasattr(y.grad_fn, "nothing")
+
+
+def test_an_attribute_missing_among_others_that_are_kept():
+    class Keeps(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.x = x
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    node = Keeps.apply(leaf(1.0)).grad_fn
+    assert node.x.item() == 1
+    assert isinstance(node, Keeps._backward_cls)
+    assert type(node).__name__ == "KeepsBackward"
+    with pytest.raises(AttributeError, match=r"KeepsBackward.*ctx.*'nothing'"):
         node.nothing  # noqa: B018
-    assert not hasattr(node, "nothing")
 
 
 def test_an_attribute_can_be_read_changed_and_deleted_while_forward_runs():

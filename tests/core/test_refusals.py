@@ -750,8 +750,8 @@ def test_constants_keep_shape_dtype_and_the_undefined():
 
 
 def test_a_refusal_without_anything_to_reach_is_left_out():
-    plain = pb.tensor(1.0)
-    assert refused(plain, [None], "what", "why") is plain
+    plain, node = pb.tensor(1.0), pb.sin(leaf(1.0)).grad_fn
+    assert refused(plain, [None], node, "what", "why") is plain
 
 
 # ------------------------------------------------------------------------------------------------ captured Tensors

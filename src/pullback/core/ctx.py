@@ -178,15 +178,14 @@ class Ctx(Node):
     def needs_input_grad(self, value: Any) -> None:
         self._needs = tuple(value)
 
-    def __getattr__(self, name: str) -> Any:
-        """Tensors that were set as attributes in forward (only those come here)."""
-        kept = None if name.startswith("__") else _slot(self, "_kept")
-        if kept is None or name not in kept:
+    def _kept_attribute(self, name: str) -> Any:
+        """Tensors that were set as attributes in forward, see attributes.py."""
+        if not self._kept or name not in self._kept:
             raise AttributeError(f"{type(self).__name__!r} object (the ctx) has no attribute {name!r}")
         pull = pull_of(self)
         if pull is not None and name in pull.attributes:
             return pull.attributes[name]
-        structure, entries = kept[name]
+        structure, entries = self._kept[name]
         if not entries:
             return structure
         value = rebuild(structure, iter([unpack_attribute(entry, self, f"ctx.{name}") for entry in entries]))
@@ -296,13 +295,6 @@ class Cleared:
 
 
 CLEARED: Any = Cleared()
-
-
-def _slot(node: Any, name: str) -> Any:
-    try:
-        return object.__getattribute__(node, name)
-    except AttributeError:
-        return None
 
 
 def unpack_attribute(entry: Any, node: Node, what: str) -> Any:

@@ -129,7 +129,9 @@ def _run_in_mode(roots: Sequence[tuple[Edge, Any]], task: Pass) -> Pass:
 
 def _locate(error: BaseException, node: Node) -> None:
     """Say once, in a note, which node was being pulled back through."""
-    error.add_note(f"Raised while pulling back through {node._name()}. {recorded_at(node)}.")
+    if isinstance(error, AttributeError) and error.obj is node:
+        error.add_note(f"{node._name()} is the ctx of this call; its forward set no ctx.{error.name}.")
+    error.add_note(f"Raised while pulling back through {node._name()}. {recorded_at(node)}")
     error._pullback_located = True  # type: ignore[attr-defined]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from sys import getrefcount
+from sys import _getframe, getrefcount
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from pullback.core.errors import lesson
 from pullback.core.graph import NOT_A_TENSOR, next_number
 from pullback.core.keep import CONTAINERS, is_among, keep, plain
 from pullback.core.outputs import attach, plain_outputs
+from pullback.core.places import familiar, outside
 from pullback.core.pulling import ClearingNode, FunctionNode, no_backward, no_vjp, refuse_both
 from pullback.core.recompute import tensors_in
 from pullback.core.tensor import IN_A_VARIABLE, Tensor
@@ -80,7 +81,10 @@ class Function:
         if cls.backward is not no_backward and cls.vjp is not no_vjp:
             cls.backward = refuse_both(cls)
         node = ClearingNode if cls.clear_saved_tensors_on_access else FunctionNode
-        cls._node = type(f"{cls.__name__}Backward", (node,), {"_operator": cls, "__module__": cls.__module__})
+        space = {"_operator": cls, "__module__": cls.__module__}
+        if cls.boxed_grads_call:
+            space["_pull"] = node._pull_generally
+        cls._node = type(f"{cls.__name__}Backward", (node,), space)
         cls._backward_cls = cls._node
         cls._signature = None
 
@@ -181,13 +185,22 @@ class Function:
         else:
             answer, returned, outputs = attach(ctx, args, result)
         attributes: Any = ctx.__dict__
-        if attributes and ctx._to_save == () and plain(attributes.values(), ctx._opaque is not None):
+        to_save = ctx._to_save
+        if attributes and to_save == () and plain(attributes.values(), ctx._opaque is not None):
             attributes = None
-        if attributes or len(ctx._to_save) != 1 or ctx._to_save[0] is not x or x._buffer is not None:
-            if ctx._to_save or attributes:
+        if attributes or len(to_save) != 1 or to_save[0] is not x or x._buffer is not None:
+            if to_save or attributes:
                 keep(ctx, args, returned, outputs)
         else:
-            ctx._saved, ctx._to_save = ctx._to_save, ()
+            ctx._saved = to_save
+            ctx._to_save = ()
+        frame = _getframe(1)
+        code = frame.f_code
+        if code is not familiar.code:
+            frame = outside(frame)
+            code = frame.f_code
+        ctx._code = code
+        ctx._instruction = frame.f_lasti
         if mode is not _ON:
             mode._created(ctx)
         if ctx._opaque.__class__ is list:

@@ -71,12 +71,14 @@ class Node:
         ``(shape, dtype)`` of each output, ``None`` for an output that is not a Tensor.
     """
 
-    __slots__ = ("__weakref__", "_edges", "_hooks", "_kind", "_number", "_saved", "_specs")
+    __slots__ = ("__weakref__", "_code", "_edges", "_hooks", "_instruction", "_kind", "_number", "_saved", "_specs")
 
     _edges: tuple[Any, ...]
     _number: int
     _saved: Any
     _specs: tuple[Any, ...]
+    _code: Any  # with `_instruction`: the user's code that called the operator, see places.py
+    _instruction: int
     _hooks: Any  # a `pullback.core.hooks.Hooks`, or None
     _kind: Any  # the class of Tensor that the operation produced, in which hooks see cotangents
 

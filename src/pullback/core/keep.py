@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays, modes
+from pullback.core.attributes import hand_out
 from pullback.core.errors import lesson
 from pullback.core.recompute import HARMLESS, Rerun, is_tree, parts, rebuild, tensors_in
 from pullback.core.saved import Saved, is_intermediate, pack
@@ -81,6 +82,7 @@ def _keep_attributes(ctx: Any, args: Any, returned: Any, outputs: Any) -> bool:
             kept[name] = (rebuild(structure, iter([_SINGLE] * len(entries))), entries)
     if kept:
         ctx._kept = kept
+        hand_out(ctx)
     return intermediate
 
 
@@ -101,6 +103,7 @@ def _keep_carriers(ctx: Any, args: Any) -> bool:
         for name in names:
             kept[name] = (ctx.__dict__.pop(name), ())
         ctx._kept = kept
+        hand_out(ctx)
     return bool(names)
 
 
@@ -113,7 +116,7 @@ def _why_no_rerun(ctx: Any) -> str:
 
 def _run_again(ctx: Any, args: list[Any], options: None) -> Any:
     """Forward with recording on, on a ctx of its own."""
-    again = _new(type(ctx))
+    again = _new(ctx._operator._node)
     again._number = ctx._number
     again._needs, again._edges, again._inputs, again._specs = ctx._needs, ctx._edges, tuple(args), ()
     again._marks = again._kept = again._opaque = again._saved = again._hooks = None

@@ -40,8 +40,6 @@ class Mode:
 
     def _created(self, node: Any) -> None:
         """Told of every new node by operators that are recorded in a mode other than `ON`."""
-        if self._settings.detect_anomaly:
-            note_line(node)
         if self._settings.hooks is not None:
             pack_saved(node, self._settings.hooks)
 
@@ -113,7 +111,6 @@ class Special(Mode):
         self._settings = settings
 
 
-note_line: Any = None  # set by places.py
 pack_saved: Any = None  # set by packing.py
 
 

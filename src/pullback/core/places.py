@@ -1,52 +1,60 @@
 """Lines of user code: where a node was recorded, where a rule is defined.
 
-Looking at the stack on every call would slow every program, so the line of a node is noted only under
-``detect_anomaly()``; messages say so where it is missing.  The line of a rule is known without running anything.
+A node remembers the code and the instruction that called its operator, two references; which line that is, is found out when
+an error wants to say it.  Every operator notes it for itself, because one more call for every node would be felt.
 """
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import os
 import sys
 from typing import Any
-from weakref import WeakKeyDictionary
-
-from pullback.core import modes
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_recorded: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
-def user_line() -> str:
-    """``file:line: source`` of the innermost frame outside this package."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+class _Familiar:
+    """The last code that was found to be a user's; operators compare their caller with it before they look any further."""
+
+    __slots__ = ("code",)
+    code: Any
+
+
+familiar = _Familiar()
+familiar.code = None
+
+
+def outside(frame: Any) -> Any:
+    """The innermost frame from `frame` outwards that is not of this package; the outermost one if all are."""
+    caller = frame
+    while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
         frame = frame.f_back
-    if frame is None:
-        return "an unknown line"
-    name, line = frame.f_code.co_filename, frame.f_lineno
-    source = linecache.getline(name, line).strip()
-    return f"{name}:{line}" + (f": {source}" if source else "")
+    if frame is caller:
+        familiar.code = frame.f_code
+    return frame
 
 
-def note_line(node: Any) -> None:
-    """Remember the user's line at which `node` was recorded."""
-    _recorded[node] = user_line()
+def note(node: Any) -> None:
+    """Remember who recorded `node`: the instruction outside this package that is running."""
+    frame = outside(sys._getframe(1))
+    node._code, node._instruction = frame.f_code, frame.f_lasti
 
 
-modes.note_line = note_line
+def same_place(node: Any, other: Any) -> None:
+    """`node` stands for something that `other` recorded."""
+    node._code, node._instruction = getattr(other, "_code", None), getattr(other, "_instruction", 0)
 
 
-def recorded_at(node: Any) -> str:
-    """A sentence: where the node was recorded, or how to find out."""
-    line = _recorded.get(node)
-    if line is not None:
-        return f"{node._name()} was recorded at {line}"
-    return (
-        f"To see the line that recorded {node._name()}, run the forward computation inside "
-        "`with pullback.autograd.detect_anomaly():`"
-    )
+def recorded_at(node: Any, name: str = "") -> str:
+    """A sentence: which line of the user's recorded the node; empty when that is unknown."""
+    code = getattr(node, "_code", None)
+    if code is None:
+        return ""
+    line = next(itertools.islice(code.co_positions(), node._instruction // 2, None), (None,))[0] or code.co_firstlineno
+    source = linecache.getline(code.co_filename, line).strip()
+    return f"{name or node._name()} was recorded at {code.co_filename}:{line}" + (f": {source}" if source else ".")
 
 
 def defined_at(function: Any) -> str:

@@ -7,16 +7,18 @@ call at first order, and is right to any order.
 
 from __future__ import annotations
 
-from sys import getrefcount
+from sys import _getframe, getrefcount
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pullback.core import arrays, modes, rules, views
+from pullback.core.attributes import hand_out
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
 from pullback.core.keep import all_harmless, may_carry
 from pullback.core.masked import Masked, unmask
 from pullback.core.packing import Packed
+from pullback.core.places import familiar, note, outside
 from pullback.core.recompute import HARMLESS, Recomputed, Rerun, Unvouched, Watcher
 from pullback.core.recorded import Recorded
 from pullback.core.refusal import refused
@@ -132,7 +134,8 @@ class PrimitiveNode(Node):
             why = reason or f"its backward took a value out of the graph by {', '.join(watcher.cuts)}."
             what = f"the second derivative of {self._operator.__name__} is refused"
             grads = [
-                g if g is None else refused(unmask(g), edges, what, f"{why} It would be silently wrong.") for g in grads
+                g if g is None else refused(unmask(g), edges, self, what, f"{why} It would be silently wrong.")
+                for g in grads
             ]
         return grads
 
@@ -169,6 +172,8 @@ class PrimitiveNode(Node):
             setattr(shadow, name, getattr(self, name, None))
         if self.__dict__:
             shadow.__dict__.update(self.__dict__)
+            if "_kept" in self.__dict__:
+                hand_out(shadow)
         return shadow
 
     def _recorded(self) -> tuple[Any, str]:
@@ -213,19 +218,34 @@ class PrimitiveNode(Node):
             return str(doubt)
         return ""
 
-    def __getattr__(self, name: str) -> Any:
-        """Arguments and results set as attributes; ``_saved_self``, ``_saved_other``, ``_saved_result`` as in torch."""
-        kept = self.__dict__.get("_kept", ())
-        if name in kept:
-            return bare(kept[name][1][0], self)
-        if name not in _SAVED_NAMES:
+    def _kept_attribute(self, name: str) -> Any:
+        """Arguments and results that were set as attributes in forward, see attributes.py."""
+        kept = self.__dict__.get("_kept", {})
+        if name not in kept:
             raise AttributeError(f"{type(self).__name__!r} object (the ctx) has no attribute {name!r}")
+        return bare(kept[name][1][0], self)
+
+    @property
+    def _saved_self(self) -> Any:
+        """The saved argument, as torch shows it; the left one of a binary operator."""
+        return self._saved_at(0, False)
+
+    @property
+    def _saved_other(self) -> Any:
+        """The saved right argument of a binary operator."""
+        return self._saved_at(1, False)
+
+    @property
+    def _saved_result(self) -> Any:
+        """The saved result."""
+        return self._saved_at(2, True)
+
+    def _saved_at(self, position: int, result: bool) -> Any:
         entries = self._entries()
-        if len(entries) == len(_SAVED_NAMES):  # a binary operator: both arguments, and the result
-            return _connected(entries[_SAVED_NAMES[name]], self)
-        wanted = name == "_saved_result"
+        if len(entries) == 3:  # a binary operator: both arguments, and the result
+            return _connected(entries[position], self)
         for entry in entries:
-            if (getattr(entry, "origin", "input") == "output") is wanted:
+            if (getattr(entry, "origin", "input") == "output") is result:
                 return _connected(entry, self)
         return None
 
@@ -236,9 +256,6 @@ class PrimitiveNode(Node):
 
     def _argument_names(self) -> list[str]:
         return rules.parameter_names(self._operator.forward, 1)
-
-
-_SAVED_NAMES = {"_saved_self": 0, "_saved_other": 1, "_saved_result": 2}
 
 
 class SavedConstant:
@@ -418,6 +435,13 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     output._edge = (ctx, 0)
     ctx._edges = (edge,)
     ctx._number = next_number()
+    frame = _getframe(2)
+    code = frame.f_code
+    if code is not familiar.code:
+        frame = outside(frame)
+        code = frame.f_code
+    ctx._code = code
+    ctx._instruction = frame.f_lasti
     ctx._hooks = None
     ctx._kind = kind
     ctx._specs = ((result.shape, dtype),)
@@ -511,6 +535,7 @@ def _record(ctx: Any, kind: Any, args: Any, edges: Any, outputs: Any, options: A
     """Make ctx the node of its outputs."""
     ctx._edges = tuple(edges)
     ctx._number = next_number()
+    note(ctx)
     ctx._hooks = None
     ctx._kind = kind
     specs: list[Any] = []
@@ -615,6 +640,7 @@ def _keep_attributes(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any
         for name in kept:
             del ctx.__dict__[name]
         ctx.__dict__["_kept"] = kept
+        hand_out(ctx)
     return intermediate
 
 

@@ -35,7 +35,7 @@ class FunctionNode(Ctx):
     def _pull(self, cotangents: list[Any], task: Any) -> Any:
         if task.record or task.running is not None or (self._kept is not None and self._keeps_containers()):
             return self._pull_watched(cotangents, task)
-        if cotangents[0].__class__ is not ndarray or len(cotangents) != 1 or self._operator.boxed_grads_call:
+        if cotangents[0].__class__ is not ndarray or len(cotangents) != 1:
             return self._fit(self._call_rule(self._incoming(cotangents, False)), False, task)
         cotangent = cotangents.pop()  # nobody else needs it: its memory may serve the next node
         edges = self._edges
@@ -57,6 +57,12 @@ class FunctionNode(Ctx):
             if array.__class__ is ndarray and array.dtype is dtype and array.shape == shape:
                 return (array,)
         return self._fit(rules.as_sequence(self, grads), False, task)
+
+    def _pull_generally(self, cotangents: list[Any], task: Any) -> Any:
+        """The same for any number of results, and for rules that want a list."""
+        if task.record or task.running is not None or (self._kept is not None and self._keeps_containers()):
+            return self._pull_watched(cotangents, task)
+        return self._fit(self._call_rule(self._incoming(cotangents, False)), False, task)
 
     def _incoming(self, cotangents: list[Any], record: bool) -> list[Any]:
         """The cotangents as backward gets them: Tensors, contiguous, zeros where nothing came (if wanted)."""
@@ -151,7 +157,7 @@ class FunctionNode(Ctx):
         reason = self._reason_to_refuse(watcher, doubt)
         if reason:
             edges = [*self._edges, *[c._resolved() for c in incoming if isinstance(c, Tensor)]]
-            grads = [g if g is None else refused(g, edges, *reason) for g in grads]
+            grads = [g if g is None else refused(g, edges, self, *reason) for g in grads]
         return grads
 
     def _reason_to_refuse(self, watcher: Watcher, doubt: str) -> Any:

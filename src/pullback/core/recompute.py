@@ -161,6 +161,7 @@ class Recomputed:
         return refused(
             old,
             self.node._edges,
+            self.node,
             f"{what}: the second derivative through it is refused",
             f"{why} It would be silently wrong.",
         )

@@ -13,6 +13,7 @@ from pullback.core import arrays
 from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.graph import Node, next_number
 from pullback.core.masked import unmask
+from pullback.core.places import recorded_at, same_place
 from pullback.core.tensor import Tensor, wrap
 
 #: What every refusal of a second derivative proposes.
@@ -25,10 +26,17 @@ THREE_REMEDIES = (
 class Refusal(Node):
     """Raises when it is pulled back through."""
 
-    __slots__ = ("error", "instead", "what", "why")
+    __slots__ = ("error", "instead", "source", "what", "why")
 
     def __init__(
-        self, edges: Iterable[Any], tensor: Tensor, what: str, why: str, instead: str, error: type[RuntimeError]
+        self,
+        edges: Iterable[Any],
+        tensor: Tensor,
+        what: str,
+        why: str,
+        instead: str,
+        error: type[RuntimeError],
+        at: Any,
     ) -> None:
         self._edges = tuple(edge for edge in edges if edge)
         self._number = next_number()
@@ -37,12 +45,17 @@ class Refusal(Node):
         self._kind = type(tensor)
         self._specs = ((tensor._array.shape, tensor.dtype),)
         self.what, self.why, self.instead, self.error = what, why, instead, error
+        self.source = at._name()
+        same_place(self, at)
 
     def _name(self) -> str:
         return "Error"
 
     def _pull(self, cotangents: list[Any], task: Any) -> Any:
         error = lesson(self.error, self.what, why=self.why, instead=self.instead, node=self)
+        line = recorded_at(self, self.source)
+        if line:
+            error.add_note(line)
         error._pullback_located = True  # type: ignore[attr-defined]  # it names the Function; this node is of no interest
         raise error
 
@@ -79,14 +92,15 @@ class Constant(Node):
 def refused(
     tensor: Tensor,
     edges: Iterable[Any],
+    at: Node,
     what: str,
     why: str,
     instead: str = THREE_REMEDIES,
     error: type[RuntimeError] = DerivativeRefused,
 ) -> Any:
-    """The same values, with a delayed error as their place in the graph."""
+    """The same values, with a delayed error as their place in the graph; `at` is the node whose derivative it is."""
     own = tensor._resolved()
-    node = Refusal((*edges, own), tensor, what, why, instead, error)
+    node = Refusal((*edges, own), tensor, what, why, instead, error, at)
     return wrap(type(tensor), tensor._array, tensor._buffer, (node, 0)) if node._edges else tensor
 
 

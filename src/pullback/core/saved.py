@@ -27,8 +27,7 @@ def freed(node: Node) -> RuntimeError:
         f"freed): the values that {node._name()} saved are gone. Specify retain_graph=True in the earlier pass to keep them.",
         why="saved values are released as soon as a backward pass has used them, to keep memory low.",
         instead="pass retain_graph=True to the earlier backward() or grad(), or compute the outputs again. "
-        + recorded_at(node)
-        + ".",
+        + recorded_at(node),
         node=node,
         _pullback_located=True,
     )
@@ -43,7 +42,7 @@ def stale(node: Node, what: str, array: Any, version: int, now: int, producer: A
         f"{node._name()} [{arrays.dtype_of(array)} {list(array.shape)}]{by} is at version {now}; expected version {version} "
         "instead.",
         why="the backward of that operation would compute with the new values.",
-        instead=f"write into a clone(), write before the value is used, or compute out of place. {recorded_at(node)}.",
+        instead=f"write into a clone(), write before the value is used, or compute out of place. {recorded_at(node)}",
         node=node,
         _pullback_located=True,
     )

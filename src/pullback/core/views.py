@@ -20,6 +20,7 @@ from pullback.core import arrays, modes
 from pullback.core.errors import lesson
 from pullback.core.graph import Node, next_number
 from pullback.core.masked import Masked, unmask
+from pullback.core.places import note
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Leaf, Tensor, wrap
 from pullback.core.versions import BORROWED, Buffer
@@ -109,6 +110,7 @@ class WriteView(Node):
     def __init__(self, base: Tensor, value_edge: Any, steps: Steps, value_dtype: Any) -> None:
         self._edges = (base._resolved(), value_edge)
         self._number = next_number()
+        note(self)
         self._saved = None
         self._hooks = None
         self._kind = type(base)
@@ -176,6 +178,7 @@ class Overwrite(Node):
     def __init__(self, tensor: Tensor, edge: Any) -> None:
         self._edges = (edge,)
         self._number = next_number()
+        note(self)
         self._saved = None
         self._hooks = None
         self._kind = type(tensor)

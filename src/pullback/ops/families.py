@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from pullback.core.elision import made, temporary
 from pullback.core.errors import lesson
 from pullback.core.graph import FREED, NOT_A_TENSOR, next_number
 from pullback.core.masked import Masked
+from pullback.core.places import familiar, outside
 from pullback.core.primitive import Primitive, PrimitiveNode, SavedConstant, _wider, bare
 from pullback.core.recycling import LARGE, compute, watch
 from pullback.core.rules import fit
@@ -245,6 +247,13 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
         node = _new(node_type)
         node._edges = (edge,)
         node._number = next_number()
+        frame = _getframe(1)
+        code = frame.f_code
+        if code is not familiar.code:
+            frame = outside(frame)
+            code = frame.f_code
+        node._code = code
+        node._instruction = frame.f_lasti
         node._specs = ((y.shape, dtype),)
         node._hooks = None
         node._kind = kind
@@ -419,26 +428,33 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
 
         def apply(a: Any, b: Any, /) -> Any:
             edge_a = edge_b = None
-            if isinstance(a, Tensor):
-                kind = a.__class__
-                array_a = a._array
+            kind = a.__class__
+            if kind is b.__class__ and isinstance(a, Tensor):
+                array_a = main = a._array
                 edge_a = a._edge
-                if isinstance(b, Tensor):
-                    if kind is not b.__class__:
-                        return general(a, b)
-                    array_b = b._array
-                    edge_b = b._edge
-                else:
-                    if b.__class__ not in _NUMBERS and not is_operand(b):
-                        return unsupported(name, b)
-                    array_b = _ZERO_D.get(b, b) if array_a.dtype is _F8 and b.__class__ in _NUMBERS else b
-            elif isinstance(b, Tensor):
-                kind = b.__class__
                 array_b = b._array
                 edge_b = b._edge
-                if a.__class__ not in _NUMBERS and not is_operand(a):
+            elif isinstance(a, Tensor):
+                array_a = main = a._array
+                edge_a = a._edge
+                if b.__class__ in _NUMBERS:
+                    array_b = _ZERO_D.get(b, b) if array_a.dtype is _F8 else b
+                elif isinstance(b, Tensor):
+                    return general(a, b)
+                elif is_operand(b):
+                    array_b = b
+                else:
+                    return unsupported(name, b)
+            elif isinstance(b, Tensor):
+                kind = b.__class__
+                array_b = main = b._array
+                edge_b = b._edge
+                if a.__class__ in _NUMBERS:
+                    array_a = _ZERO_D.get(a, a) if array_b.dtype is _F8 else a
+                elif is_operand(a):
+                    array_a = a
+                else:
                     return unsupported(name, a)
-                array_a = _ZERO_D.get(a, a) if array_b.dtype is _F8 and a.__class__ in _NUMBERS else a
             else:
                 return general(a, b)
             if array_a.__class__ is not ndarray:
@@ -462,12 +478,17 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                         edge_a = edge_a.resolve(a)
                     if edge_b is not None and edge_b.__class__ is not tuple:
                         edge_b = edge_b.resolve(b)
-            large = recycles and array_b.__class__ is ndarray and array_a.__class__ is ndarray
-            if large and (array_a.size > LARGE or array_b.size > LARGE) and edge_a is None and edge_b is None:
+            large = (
+                edge_a is None
+                and edge_b is None
+                and recycles
+                and main.size > LARGE
+                and array_a.__class__ is array_b.__class__ is ndarray
+            )
+            if large:
                 memory = temporary(ufunc, a, b, array_a, array_b)
                 y = compute(ufunc, array_a, array_b) if memory is None else ufunc(array_a, array_b, out=memory)
             else:
-                large = False
                 y = ufunc(array_a, array_b)
             if y.__class__ is not ndarray:
                 y = np.asarray(y)
@@ -486,6 +507,13 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                     edge_b if isinstance(b, Tensor) else no_tensor,
                 )
                 node._number = next_number()
+                frame = _getframe(1)
+                code = frame.f_code
+                if code is not familiar.code:
+                    frame = outside(frame)
+                    code = frame.f_code
+                node._code = code
+                node._instruction = frame.f_lasti
                 node._hooks = None
                 node._specs = ((y.shape, dtype),)
                 node.xp = np

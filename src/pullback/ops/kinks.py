@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays
+from pullback.core.engine import current_pass
 from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.graph import Node, next_number
 from pullback.core.masked import Masked
+from pullback.core.places import same_place
 from pullback.core.primitive import SavedConstant
 from pullback.core.recorded import Recorded
 from pullback.core.saved import unpack
@@ -33,6 +35,8 @@ class Kink(Node):
     def __init__(self, slope: Tensor, where: Any, operator_name: str) -> None:
         self._edges = (slope._resolved(),)
         self._number = next_number()
+        running = current_pass()
+        same_place(self, running.node if running else None)
         self._saved = None
         self._hooks = None
         self._kind = type(slope)

@@ -1,0 +1,32 @@
+"""Attributes of a ctx that the machine keeps for it: Tensors, arguments, results, what may carry intermediates.
+
+They are taken out of ``ctx.__dict__`` after forward and handed out by ``__getattr__``.  A class with that method pays for it at
+every attribute that it reads, found or not, so only a ctx that has such attributes becomes an instance of one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Keeping:
+    """Added in front of the class of a node some of whose attributes are kept elsewhere."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._kept_attribute(name)
+
+
+def hand_out(node: Any) -> None:
+    """Let the node's kept attributes be read under their names."""
+    kind = type(node)
+    if not issubclass(kind, Keeping):
+        node.__class__ = kind.__dict__.get("_keeping") or _make(kind)
+
+
+def _make(kind: Any) -> Any:
+    kind._keeping = type(kind.__name__, (Keeping, kind), {"__slots__": (), "__module__": kind.__module__})
+    return kind._keeping
