@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback.core.errors import lesson
 from pullback.torch._export import both, function, xp
+from pullback.torch._functions_reductions import total_dtype
 from pullback.torch._promotion import as_dtype_of, result_type, together
 
 
@@ -108,7 +109,7 @@ for _name in ("addmm", "baddbmm", "addmv"):
 @both("trace")
 def _trace(input: Any) -> Any:
     """The sum of the diagonal of a matrix."""
-    return xp.linalg.trace(input)
+    return xp.linalg.trace(input, dtype=total_dtype(input))
 
 
 @both("det")
@@ -178,8 +179,13 @@ def _qr(input: Any, some: bool = True) -> Any:
 
 
 @both("cross")
-def _cross(input: Any, other: Any, dim: int = -1) -> Any:
-    """The cross product of vectors of length 3."""
+def _cross(input: Any, other: Any, dim: Any = None) -> Any:
+    """The cross product of vectors of length 3, along the first axis of this length where `dim` is left out."""
+    if dim is None:
+        shape = np.broadcast_shapes(tuple(input.shape), tuple(other.shape))
+        if 3 not in shape:
+            raise lesson(RuntimeError, "no dimension of size 3 in input", instead="vectors of length 3.")
+        dim = shape.index(3) - len(shape)
     return xp.linalg.cross(*together(input, other), axis=dim)
 
 
