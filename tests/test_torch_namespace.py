@@ -59,7 +59,8 @@ t.mT; x.transpose(0, 1); t.permute(2, 0, 1); t.permute((2, 0, 1)); torch.permute
 t.movedim(0, -1); torch.swapaxes(t, 0, 1); x.unsqueeze(0); x.unsqueeze(-1); x.unsqueeze(1).squeeze(1)
 x.unsqueeze(0).squeeze(); x.squeeze(); x.unsqueeze(0).squeeze(-1); v.expand(3, 4); v.expand(3, -1); v.expand_as(x)
 v.unsqueeze(0).expand(3, 4); torch.broadcast_to(v, (3, 4)); v.repeat(2); x.repeat(2, 1); x.tile((2,))
-x.repeat_interleave(2, dim=0); v.repeat_interleave(2); torch.flip(x, (0,)); x.flip(0, 1); torch.roll(x, 1, 0)
+x.repeat_interleave(2, dim=0); v.repeat_interleave(2); torch.flip(x, (0,)); x.flip(0, 1);
+torch.fliplr(x); x.flipud(); torch.rot90(x, 1, (0, 1)); x.rot90(-1); torch.roll(x, 1, 0)
 x.roll((1, 2), (0, 1)); torch.cat([x, y]); torch.cat((x, y), dim=1); torch.cat([x, f]); torch.stack([x, y])
 torch.stack([x, y], dim=-1); torch.stack((x, y), 1); torch.hstack([x, y]); torch.vstack([v, w]); x.split(2)[1]
 x.split(2, dim=1)[0]; x.split([1, 3], 1)[1]; x.chunk(2)[1]; torch.chunk(x, 3, dim=1)[1]; x.unbind()[1]

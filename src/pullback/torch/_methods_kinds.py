@@ -125,8 +125,6 @@ def convert(x: Any, dtype: Any, copy: bool = False) -> Any:
         return x.clone() if copy else x
     if category(x.dtype) == 3 and category(dtype) < 3:
         x = xp.real(x)
-        if x.dtype == dtype:
-            return x
     return xp.astype(x, dtype)
 
 
