@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.ops.shapes import Flip, swapaxes
 from pullback.torch._dims import along_an_axis, axis_of
@@ -16,10 +15,6 @@ class _Flip(Flip):
 
     node_name = "FlipBackward0"
     view = False
-
-    @staticmethod
-    def forward(ctx: Any, x: Any, *, axis: Any = None) -> Any:
-        return arrays.copy(Flip.forward(ctx, x, axis=axis), ctx.xp)
 
 
 @both("flip")
