@@ -347,3 +347,15 @@ def test_indices_as_in_torch(index, write):
     import torch as original
 
     assert indexed(torch, index, write) == indexed(original, index, write)
+
+
+def test_indices_of_arrays_that_cannot_be_written_through_views():
+    strict = pytest.importorskip("array_api_strict")
+    for index, shape in ((np.s_[0, :, [0, 1]], (3, 2)), (np.s_[..., 0, [True, False, True]], (2, 2))):
+        x = torch.as_tensor(strict.zeros((2, 3, 3))).requires_grad_()
+        y, value = x * 1, torch.as_tensor(strict.ones(shape)).requires_grad_()
+        assert y[index].shape == shape
+        y[index] = value
+        (y * 2).sum().backward()
+        assert x.grad.sum().item() == 2 * (18 - value.numel())
+        assert value.grad.sum().item() == 2 * value.numel()

@@ -193,7 +193,7 @@ def _cast_to(input: Any, value: Any) -> Any:
     """A number or 0-d Tensor in the dtype of `input`; no complex one loses its imaginary part."""
     if category(value.dtype if isinstance(value, Base) else of_number(value)) == 3 != category(input.dtype):
         raise lesson(RuntimeError, f"value cannot be converted to type {input.dtype} without overflow")
-    return as_dtype_of(value if isinstance(value, Base) else np.asarray(value), input.dtype)
+    return as_dtype_of(value, input.dtype) if isinstance(value, Base) else np.asarray(value).astype(input.dtype).item()
 
 
 @method("masked_fill_")

@@ -6,9 +6,12 @@ For NumPy an integer beside a list is an index array too, which decides where th
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from pullback.core.arrays import dtype_of
+import numpy as np
+
+from pullback.core.arrays import dtype_of, is_mutable
 from pullback.ops import indexing, inplace
 from pullback.ops.indexing import Key, key_of
 
@@ -24,7 +27,9 @@ def getitem(x: Any, index: Any) -> Any:
 
 def setitem(x: Any, index: Any, value: Any) -> None:
     """``x[index] = value``."""
-    *first, last = _steps(index, x.ndim)
+    *first, last = steps = _steps(index, x.ndim)
+    if first and not is_mutable(x._array):  # nothing can be written through a view
+        first, last = [], _in_one(steps, tuple(x.shape))
     for key in first:
         x = indexing.read_at(x, key)
     inplace.write_at(x, last, value)
@@ -46,6 +51,14 @@ def _steps(index: Any, ndim: int) -> list[Key]:
         if entry.__class__ is not int:
             rest.append(entry if array else slice(None))
     return [key_of(tuple(basic)), key_of(tuple(rest))]
+
+
+def _in_one(steps: list[Key], shape: tuple[int, ...]) -> Key:
+    """What several indices come to, one after the other."""
+    numbers = np.arange(math.prod(shape)).reshape(shape)
+    for key in steps:
+        numbers = key.read(numbers)
+    return key_of(np.unravel_index(numbers, shape))
 
 
 def _masked(entry: Any) -> Any:
