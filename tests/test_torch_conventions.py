@@ -37,6 +37,11 @@ u.cumprod(0)                            -> int64 [1, 200]
 i.cumsum(0, dtype=torch.int32)          -> int32 [-2, 0]
 b.cumsum(0)                             -> int64 [1, 1]
 u.view(1, 2).trace()                    -> int64 1
+torch.logdet(c * torch.eye(2))          -> complex64 (0.8047189712524414-0.4636476933956146j)
+torch.logdet(torch.zeros(2, 2))         -> float32 -inf
+torch.einsum("i->", u)                  -> int64 201
+torch.einsum("i,i->", u, u)             -> uint8 65
+u[:1].bincount(f[:1])                   -> float32 [0.0, 0.5]
 u.sum_to_size(1)                        -> int64 [201]
 u.sum_to_size(2)                        -> uint8 [1, 200]
 u.all()                                 -> uint8 1
@@ -143,6 +148,8 @@ REFUSED = {
     **dict.fromkeys(("e.median(0)", "e.kthvalue(1)", "f.flip(1)"), IndexError),
     **dict.fromkeys(("f.kthvalue(3)", "f.topk(3)", "f.narrow(0, 1, 2)", "f.view(1, 2).rot90(1, (0, 0))"), RuntimeError),
     **dict.fromkeys(("f.masked_fill(b, 1j)", "torch.cross(f, f)", "f.sum_to_size(1, 2)"), RuntimeError),
+    "torch.linalg.matrix_norm(m, dim=(0, 2))": IndexError,
+    "torch.func.grad(torch.sum, argnums=1)(f)": RuntimeError,
 }
 
 # m: float32 of shape (2, 2); z: complex64
@@ -187,7 +194,7 @@ def evaluate(library, call, names=None):
 
 def check_result(library, call, dtype, values):
     found = evaluate(library, call)
-    expected = np.array(eval(values, {"nan": np.nan}))
+    expected = np.array(eval(values, {"nan": np.nan, "inf": np.inf}))
     assert str(found.dtype).removeprefix("torch.") == dtype
     assert np.shape(found.tolist()) == expected.shape
     np.testing.assert_allclose(found.tolist(), expected, rtol=1e-6)

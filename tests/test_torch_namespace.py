@@ -137,7 +137,7 @@ z.scatter_(0, k, 2.0); z.lerp_(y, 0.5); z.addcmul_(y, y, value=2); z.square_(); 
 z.reciprocal_(); z.addcdiv_(y, p); z.view(-1).add_(1); z[0].mul_(3); z.T.mul_(2); z.unsqueeze_(0); z.t_()
 z.transpose_(0, 1); z.index_put_((q,), y[:2]); z.index_put_((j,), y[:3], accumulate=True); z.masked_scatter_(b, y)
 z.add_(f); z.mul_(s); z.fill_(s); z.sub_(y, alpha=3); z.erf_(); z.expm1_(); z.cumsum_(0); z.maximum(y)
-z.squeeze_(); z.abs_().sqrt_(); z.relu_(); z.sign_(); z.cosh_(); z.atan_()
+z.squeeze_(); z.squeeze_(0); z.tril_(1); z.triu_(); z.abs_().sqrt_(); z.relu_(); z.sign_(); z.cosh_(); z.atan_()
 z.hypot_(y); z.clip_(-1, 1); z.subtract_(y); z.multiply_(y); z.divide_(p); z.fmod_(p); z.remainder_(p); z.trunc_()
 z.frac_(); z.cumprod_(1); z.gt_(0); z.sinh_(); z.tan_()
 """.replace("\n", ";").split(";")

@@ -250,7 +250,8 @@ def _bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
 @both("bincount")
 def _bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each non-negative integer occurs; with `weights`, their sums."""
+    counts = np.bincount(input._array, minlength=minlength)
     if weights is None:
-        return wrap(type(input), np.bincount(input._array, minlength=minlength))
-    size = max(minlength, int(input._array.max(initial=-1)) + 1)
-    return inplace.index_add(wrap(type(weights), np.zeros(size, dtype=weights.dtype)), input._array, weights)
+        return wrap(type(input), counts)
+    zeros = wrap(type(weights), np.zeros(counts.shape, dtype=weights.dtype))
+    return inplace.index_add(zeros, input._array, weights)

@@ -9,7 +9,7 @@ import numpy as np
 from pullback.core.errors import lesson
 from pullback.torch._export import both, function, xp
 from pullback.torch._functions_reductions import total_dtype
-from pullback.torch._promotion import as_dtype_of, result_type, together
+from pullback.torch._promotion import as_dtype_of, category, result_type, together
 
 
 def _product(a: Any, b: Any) -> Any:
@@ -75,7 +75,8 @@ def _einsum(equation: str, *operands: Any) -> Any:
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     dtype = result_type(*operands)
-    return xp.einsum(equation, *[as_dtype_of(operand, dtype) for operand in operands])
+    result = xp.einsum(equation, *[as_dtype_of(operand, dtype) for operand in operands])
+    return result if result.dtype == dtype else as_dtype_of(result, total_dtype(result))
 
 
 @function("tensordot")
@@ -120,9 +121,11 @@ def _det(input: Any) -> Any:
 
 @both("logdet")
 def _logdet(input: Any) -> Any:
-    """The logarithm of a positive determinant."""
+    """The logarithm of the determinant; NaN where that is negative."""
     sign, value = xp.linalg.slogdet(input)
-    return xp.where(sign > 0, value, value * np.nan)
+    if category(input.dtype) == 3:
+        return xp.log(sign) + value
+    return xp.where(sign >= 0, value, value * np.nan)
 
 
 @both("slogdet")

@@ -14,7 +14,7 @@ from pullback.core.errors import lesson
 from pullback.ops.indexing import Key, embed
 from pullback.ops.shapes import swapaxes
 from pullback.torch._dims import along_an_axis, axis_of, length_of
-from pullback.torch._export import FUNCTIONS, both, function, method, need_tensor, sizes_of, variadic, xp
+from pullback.torch._export import FUNCTIONS, both, function, method, need_tensor, sizes_of, variadic, with_in_place, xp
 from pullback.torch._promotion import as_dtype_of, result_type
 
 
@@ -357,13 +357,13 @@ def _diag(input: Any, diagonal: int = 0) -> Any:
     return _diag_embed(input, diagonal) if input.ndim == 1 else _diagonal(input, diagonal).clone()
 
 
-@both("tril")
+@with_in_place("tril")
 def _tril(input: Any, diagonal: int = 0) -> Any:
     """The lower triangle, zero elsewhere."""
     return xp.tril(input, k=diagonal)
 
 
-@both("triu")
+@with_in_place("triu")
 def _triu(input: Any, diagonal: int = 0) -> Any:
     """The upper triangle, zero elsewhere."""
     return xp.triu(input, k=diagonal)

@@ -288,6 +288,12 @@ def _transpose_(self: Any, dim0: int, dim1: int) -> Any:
     return inplace.reshape_in_place(self, METHODS["transpose"], dim0, dim1)
 
 
+@method("squeeze_", plain=True)
+def _squeeze_(self: Any, dim: Any = None) -> Any:
+    """Drop axes of length 1 from this very Tensor."""
+    return inplace.reshape_in_place(self, METHODS["squeeze"], dim)
+
+
 @method("t_", plain=True)
 def _t_(self: Any) -> Any:
     """Transpose this very Tensor."""

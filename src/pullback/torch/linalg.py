@@ -9,6 +9,7 @@ import numpy as _np
 from pullback.core.errors import lesson as _lesson
 from pullback.ops.matrices import LinAlgError
 from pullback.torch._dims import axes_of as _axes_of
+from pullback.torch._dims import axis_of as _axis_of
 from pullback.torch._dtypes import as_dtype as _as_dtype
 from pullback.torch._export import numpy_names as _numpy_names
 from pullback.torch._export import xp as _xp
@@ -49,7 +50,7 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The norm of matrices."""
     x = _cast(A, dtype)
-    first, second = (k % x.ndim for k in dim)
+    first, second = (_axis_of(x, k) for k in dim)
     moved = (first, second) != (x.ndim - 2, x.ndim - 1)
     if moved:
         x = _xp.moveaxis(x, (first, second), (-2, -1))
