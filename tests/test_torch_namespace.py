@@ -59,7 +59,8 @@ t.mT; x.transpose(0, 1); t.permute(2, 0, 1); t.permute((2, 0, 1)); torch.permute
 t.movedim(0, -1); torch.swapaxes(t, 0, 1); x.unsqueeze(0); x.unsqueeze(-1); x.unsqueeze(1).squeeze(1)
 x.unsqueeze(0).squeeze(); x.squeeze(); x.unsqueeze(0).squeeze(-1); v.expand(3, 4); v.expand(3, -1); v.expand_as(x)
 v.unsqueeze(0).expand(3, 4); torch.broadcast_to(v, (3, 4)); v.repeat(2); x.repeat(2, 1); x.tile((2,))
-x.repeat_interleave(2, dim=0); v.repeat_interleave(2); torch.flip(x, (0,)); x.flip(0, 1); torch.roll(x, 1, 0)
+x.repeat_interleave(2, dim=0); v.repeat_interleave(2); torch.flip(x, (0,)); x.flip(0, 1);
+torch.fliplr(x); x.flipud(); torch.rot90(x, 1, (0, 1)); x.rot90(-1); torch.roll(x, 1, 0)
 x.roll((1, 2), (0, 1)); torch.cat([x, y]); torch.cat((x, y), dim=1); torch.cat([x, f]); torch.stack([x, y])
 torch.stack([x, y], dim=-1); torch.stack((x, y), 1); torch.hstack([x, y]); torch.vstack([v, w]); x.split(2)[1]
 x.split(2, dim=1)[0]; x.split([1, 3], 1)[1]; x.chunk(2)[1]; torch.chunk(x, 3, dim=1)[1]; x.unbind()[1]
@@ -136,7 +137,7 @@ z.scatter_(0, k, 2.0); z.lerp_(y, 0.5); z.addcmul_(y, y, value=2); z.square_(); 
 z.reciprocal_(); z.addcdiv_(y, p); z.view(-1).add_(1); z[0].mul_(3); z.T.mul_(2); z.unsqueeze_(0); z.t_()
 z.transpose_(0, 1); z.index_put_((q,), y[:2]); z.index_put_((j,), y[:3], accumulate=True); z.masked_scatter_(b, y)
 z.add_(f); z.mul_(s); z.fill_(s); z.sub_(y, alpha=3); z.erf_(); z.expm1_(); z.cumsum_(0); z.maximum(y)
-z.squeeze_(); z.abs_().sqrt_(); z.relu_(); z.sign_(); z.cosh_(); z.atan_()
+z.squeeze_(); z.squeeze_(0); z.tril_(1); z.triu_(); z.abs_().sqrt_(); z.relu_(); z.sign_(); z.cosh_(); z.atan_()
 z.hypot_(y); z.clip_(-1, 1); z.subtract_(y); z.multiply_(y); z.divide_(p); z.fmod_(p); z.remainder_(p); z.trunc_()
 z.frac_(); z.cumprod_(1); z.gt_(0); z.sinh_(); z.tan_()
 """.replace("\n", ";").split(";")

@@ -15,9 +15,6 @@ from pullback.autograd import backward, grad
 from pullback.core import recycling
 
 OPEN = {
-    "the results of integer indices": "pullback.torch follows NumPy where integers and lists are mixed in one index",
-    "no dimensions": "pullback.torch: cumsum and cumprod of a Tensor of no dimensions have one",
-    "flip": "pullback.torch: flip is a view",
     "softmax": "softmax keeps its argument too",
     "copy_": "copy_ gives its Tensor the very place of the value",
     "resize_": "resize_ replaces an array behind the back of the recycling of memory",
@@ -434,17 +431,14 @@ def test_a_bare_array_from_the_rule_of_a_primitive_is_a_constant_in_a_recorded_p
 
 
 # ----------------------------------------------------------------------------------------------------------- torch's names
-@open_("the results of integer indices")
 def test_torch_selects_by_integers_before_it_looks_at_lists():
     assert tuple(torch_names.zeros(2, 3, 4)[0, :, [0, 1]].shape) == (3, 2)
 
 
-@open_("no dimensions")
 def test_running_sums_of_no_dimensions_have_none_in_torch():
     assert tuple(torch_names.tensor(1.5).cumsum(0).shape) == tuple(torch_names.tensor(1.5).cumprod(0).shape) == ()
 
 
-@open_("flip")
 def test_flip_copies_in_torch():
     y = torch_names.tensor([1.0, 2.0]) * 1
     y.flip(0).neg_()

@@ -31,7 +31,7 @@ class Relu(Elementwise):
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
         ctx.save_for_backward(x)
-        return ctx.xp.maximum(x, 0.0)
+        return ctx.xp.maximum(x, 0)
 
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:

@@ -156,7 +156,7 @@ def _entry(item: Any) -> Any:
         return bool(item)
     if isinstance(item, Tensor):
         item = item._array
-    elif isinstance(item, (list, tuple)):
+    elif isinstance(item, (list, tuple, range)):
         item = np.asarray(_bare(item))
         if item.size == 0 and item.dtype.kind == "f":
             item = item.astype(np.intp)
@@ -309,7 +309,11 @@ def getitem(x: Any, index: Any, /) -> Any:
     """
     if index.__class__ is int:
         return Select.apply(x, key=Key((index, Ellipsis)))
-    key = key_of(index)
+    return read_at(x, key_of(index))
+
+
+def read_at(x: Any, key: Key) -> Any:
+    """``x[key]``."""
     return (_READERS[key.kind()] if key.basic else Index).apply(x, key=key)
 
 

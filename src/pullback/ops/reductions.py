@@ -184,7 +184,7 @@ def min_(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 # ----------------------------------------------------------------------------------------------------------- logsumexp
 class Logsumexp(Reduction):
-    """``log Σ exp(x)``, shifted by the maximum.  vjp: x̄ = ȳ exp(x - y); 0 in a row of -∞, 1/n at each of n entries of ∞"""
+    """``log Σ exp(x)``, shifted by the maximum.  vjp: x̄ = ȳ exp(x - y)*; 0 in a row of -∞, 1/n at each of n entries of ∞"""
 
     node_name = "LogsumexpBackward0"
 
@@ -194,7 +194,7 @@ class Logsumexp(Reduction):
         ctx.form = form = (x.shape, axis, keepdims)
         if count(x.shape, axis) == 0:
             return xp.sum(x, axis=axis, keepdims=keepdims) - xp.inf
-        top = xp.max(x, axis=axis, keepdims=keepdims)
+        top = xp.max(xp.real(x) if arrays.is_complex(x.dtype) else x, axis=axis, keepdims=keepdims)
         shift = xp.where(xp.isfinite(top), top, xp.zeros_like(top))
         total = xp.sum(xp.exp(x - keep(xp, shift, form)), axis=axis, keepdims=keepdims)
         nothing = total == 0  # a row of -inf
@@ -211,10 +211,10 @@ class Logsumexp(Reduction):
         endless = keep(xp, y == xp.inf, ctx.form)
         y = keep(xp, xp.where(xp.isinf(y), xp.zeros_like(y), y), ctx.form)
         if not xp.any(endless):
-            return keep(xp, ct, ctx.form) * xp.exp(x - y)
+            return keep(xp, ct, ctx.form) * conj(xp, xp.exp(x - y))
         among = xp.astype(x == xp.inf, ct.dtype)
         among = among / xp.maximum(xp.sum(among, axis=ctx.form[1], keepdims=True), xp.ones_like(y))
-        return keep(xp, ct, ctx.form) * xp.where(endless, among, xp.exp(xp.where(endless, y, x) - y))
+        return keep(xp, ct, ctx.form) * xp.where(endless, among, conj(xp, xp.exp(xp.where(endless, y, x) - y)))
 
 
 def logsumexp(x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
@@ -473,7 +473,6 @@ register(
     call=logsumexp,
     reference=_log_of_sum,
     methods=("logsumexp",),
-    complex=False,
 )
 register("max", Max, axis_samples, call=max_, reference=np.max, methods=("max", "amax"), complex=False)
 register("min", Min, axis_samples, call=min_, reference=np.min, methods=("min", "amin"), complex=False)

@@ -18,6 +18,7 @@ from pullback.torch import (
     _C,
     _functions_creation,
     _functions_elementwise,
+    _functions_flips,
     _functions_indexing,
     _functions_linalg,
     _functions_reductions,

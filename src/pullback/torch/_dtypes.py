@@ -126,7 +126,9 @@ class iinfo:  # noqa: N801 - torch's name
 
 
 def of_number(value: Any) -> Any:
-    """The dtype that torch gives a Python number."""
+    """The dtype that torch gives a number of Python or NumPy."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, bool):
         return DTYPES["bool"]
     if isinstance(value, int):

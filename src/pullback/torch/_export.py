@@ -150,6 +150,21 @@ def need_tensor(value: Any, name: str) -> Any:
     return value
 
 
+def variadic(name: str) -> Callable[[Any], Any]:
+    """A call that takes a shape or axes, made to take them also as separate arguments, or under a keyword."""
+
+    def enter(call: Any) -> Any:
+        @functools.wraps(call)
+        def called(input: Any, *sizes: Any, **named: Any) -> Any:
+            if name in named:
+                sizes = (named.pop(name),)
+            return call(input, sizes_of(sizes), **named)
+
+        return called
+
+    return enter
+
+
 def sizes_of(size: tuple[Any, ...]) -> tuple[int, ...]:
     """The shape that was given as ``(2, 3)`` or as ``2, 3``."""
     if len(size) == 1 and isinstance(size[0], (tuple, list)):

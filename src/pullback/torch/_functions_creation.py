@@ -169,7 +169,7 @@ _filled("empty", np.empty)
 
 
 def _number(value: Any) -> Any:
-    return value.item() if isinstance(value, Base) else value
+    return value.item() if isinstance(value, (Base, np.generic)) else value
 
 
 @function("full")

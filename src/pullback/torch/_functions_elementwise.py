@@ -21,19 +21,19 @@ from pullback.torch._export import (
     write_out,
     xp,
 )
-from pullback.torch._promotion import as_dtype_of, as_float, category, for_division, result_type, together
+from pullback.torch._promotion import as_dtype_of, as_float, as_number, category, for_division, result_type, together
 
-#: torch's name: (the operator's name, whether integers become floating point first).
-_UNARY = {
-    **dict.fromkeys(("exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan"), True),
-    **dict.fromkeys(("sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh"), True),
-    **dict.fromkeys(("sigmoid", "erf", "erfc", "erfinv", "lgamma", "digamma", "reciprocal"), True),
-    **dict.fromkeys(("square", "abs", "neg", "sign", "floor", "ceil", "trunc", "sgn"), False),
+#: torch's name: what is done to integers and booleans first.
+_UNARY: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan"), as_float),
+    **dict.fromkeys(("sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh"), as_float),
+    **dict.fromkeys(("sigmoid", "erf", "erfc", "erfinv", "lgamma", "digamma", "reciprocal"), as_float),
+    **dict.fromkeys(("abs", "neg", "floor", "ceil", "trunc"), lambda x: x),
+    "square": as_number,
 }
 _UNARY_NAMES = {
     "neg": "negative",
     "lgamma": "gammaln",
-    "sgn": "sign",
 }
 _PREDICATES = ("isnan", "isinf", "isfinite", "signbit")
 _ALIASES = {
@@ -73,6 +73,7 @@ _BINARY = {
     "bitwise_left_shift": "bitwise_left_shift",
     "bitwise_right_shift": "bitwise_right_shift",
 }
+_FLOATING = {"atan2", "hypot", "logaddexp", "copysign", "xlogy"}
 _WITHOUT_IN_PLACE = {"maximum", "minimum", "logaddexp"}
 _BINARY_ALIASES = {
     "atan2": ("arctan2",),
@@ -84,9 +85,8 @@ _BINARY_ALIASES = {
 }
 
 
-def _unary(name: str, floating: bool) -> Callable[..., Any]:
+def _unary(name: str, prepare: Callable[[Any], Any]) -> Callable[..., Any]:
     operator = _UNARY_NAMES.get(name, name)
-    prepare = as_float if floating else lambda x: x
 
     def call(input: Any, *, out: Any = None) -> Any:
         result = getattr(xp, operator)(prepare(need_tensor(input, name)))
@@ -98,21 +98,22 @@ def _unary(name: str, floating: bool) -> Callable[..., Any]:
 
 def _binary(name: str) -> Callable[..., Any]:
     operator = _BINARY[name]
+    align = for_division if name in _FLOATING else together
 
     def call(input: Any, other: Any, *, out: Any = None) -> Any:
-        result = getattr(xp, operator)(*together(input, other))
+        result = getattr(xp, operator)(*align(input, other))
         return result if out is None else write_out(name, result, out)
 
     call.__doc__ = f"Elementwise ``{name}``, with broadcasting; see `pullback.{operator}`."
     return call
 
 
-for _name, _floating in _UNARY.items():
+for _name, _prepare in _UNARY.items():
     if hasattr(xp, _UNARY_NAMES.get(_name, _name)):  # what has no operator (yet) is missing here too, and says so
-        with_in_place(_name, *_ALIASES.get(_name, ()), plain=True)(_unary(_name, _floating))
+        with_in_place(_name, *_ALIASES.get(_name, ()), plain=True)(_unary(_name, _prepare))
         FUNCTIONS[f"{_name}_"] = METHODS[f"{_name}_"]
 for _name in _PREDICATES:
-    both(_name, plain=True)(_unary(_name, False))
+    both(_name, plain=True)(_unary(_name, lambda x: x))
 for _name in _BINARY:
     if not hasattr(xp, _BINARY[_name]):
         continue
@@ -122,17 +123,25 @@ for _name in _BINARY:
 
 
 # ------------------------------------------------------------------------------------------------- arithmetic
+def _times(other: Any, alpha: Any) -> Any:
+    """``alpha * other``; a whole `alpha` does not make integers of booleans."""
+    if alpha == 1:
+        return other
+    whole = isinstance(alpha, int) and isinstance(other, Base)
+    return as_dtype_of(other * alpha, other.dtype) if whole else other * alpha
+
+
 @with_in_place("add", plain=True)
 def _add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input + alpha * other``."""
-    a, b = together(input, other if alpha == 1 else other * alpha)
+    a, b = together(input, _times(other, alpha))
     return xp.add(a, b) if out is None else write_out("add", xp.add(a, b), out)
 
 
 @with_in_place("sub", "subtract", plain=True)
 def _sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
     """``input - alpha * other``."""
-    a, b = together(input, other if alpha == 1 else other * alpha)
+    a, b = together(input, _times(other, alpha))
     return xp.subtract(a, b) if out is None else write_out("sub", xp.subtract(a, b), out)
 
 
@@ -196,7 +205,8 @@ def _frac(input: Any) -> Any:
 def _fmod(input: Any, other: Any) -> Any:
     """The remainder with the sign of `input`."""
     a, b = together(input, other)
-    return xp.where(a < 0, -xp.remainder(-a, xp.abs(b)), xp.remainder(a, xp.abs(b)))
+    size = abs(b)
+    return xp.where(a < 0, -xp.remainder(-a, size), xp.remainder(a, size))
 
 
 def _ignoring_nan(name: str, operator: str) -> None:
@@ -234,10 +244,16 @@ def _round(input: Any, *, decimals: int = 0) -> Any:
     return xp.round(input * scale) / scale
 
 
+@with_in_place("sign", "sgn")
+def _sign(input: Any) -> Any:
+    """1, 0 or -1; of complex numbers those of absolute value 1, or 0."""
+    return as_dtype_of(xp.sign(as_number(input)), input.dtype)
+
+
 @both("positive", plain=True)
 def _positive(input: Any) -> Any:
     """The Tensor itself."""
-    return xp.positive(input)
+    return input
 
 
 # ------------------------------------------------------------------------------------------------- clamp and choose

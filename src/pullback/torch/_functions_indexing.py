@@ -10,7 +10,8 @@ from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
 from pullback.core.tensor import wrap
 from pullback.ops import inplace
-from pullback.torch._dtypes import DTYPES
+from pullback.torch._dims import along_an_axis, axis_of, written_along_an_axis
+from pullback.torch._dtypes import DTYPES, of_number
 from pullback.torch._export import both, function, method, xp
 from pullback.torch._promotion import as_dtype_of, category
 
@@ -31,10 +32,10 @@ def _check_index(name: str, index: Any) -> None:
         )
 
 
-def _rows(index: Any, dim: int) -> tuple[Any, ...]:
+def _rows(input: Any, dim: int, index: Any) -> tuple[Any, ...]:
     """The index of `index_select` and its relatives."""
     places = index._array if isinstance(index, Base) else np.asarray(index)
-    return (slice(None),) * dim + (np.atleast_1d(places),)
+    return (slice(None),) * axis_of(input, dim) + (np.atleast_1d(places),)
 
 
 # ------------------------------------------------------------------------------------------------- picking
@@ -44,7 +45,7 @@ def _gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> A
     _check_index("gather", index)
     if input.ndim == 0:
         return xp.reshape(xp.reshape(input, (1,))[np.atleast_1d(index._array)], tuple(index.shape))
-    return input[_grid(index, dim % input.ndim)]
+    return input[_grid(index, axis_of(input, dim))]
 
 
 @both("take_along_dim")
@@ -56,16 +57,17 @@ def _take_along_dim(input: Any, indices: Any, dim: Any = None) -> Any:
 
 
 @both("index_select")
+@along_an_axis
 def _index_select(input: Any, dim: int, index: Any) -> Any:
     """The slices of `input` along `dim` that a 1-d `index` names."""
     _check_index("index_select", index)
-    return input[_rows(index, dim % input.ndim)]
+    return input[_rows(input, dim, index)]
 
 
 @both("take", plain=True)
 def _take(input: Any, index: Any) -> Any:
     """Elements of the flattened Tensor."""
-    return xp.reshape(input, (-1,))[index._array]
+    return xp.take(input, index, axis=None)
 
 
 @both("masked_select")
@@ -91,25 +93,23 @@ def _argwhere(input: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------- placing
-def _axis(input: Any, dim: int) -> int:
-    return dim % max(input.ndim, 1)
-
-
 def _corner(source: Any, index: Any) -> Any:
     """As much of `source` as `index` names."""
     return source[tuple([slice(0, n) for n in index.shape])] if getattr(source, "ndim", 0) else source
 
 
 @both("scatter")
+@along_an_axis
 def _scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
     """``out[index[i][j]][j] = src[i][j]`` for ``dim = 0``, and so on; `src` may be a number."""
     _check_index("scatter", index)
     _refuse_reduce(reduce)
     source = _corner(value if src is None else src, index)
-    return inplace.index_put(input, _grid(index, _axis(input, dim)), source)
+    return inplace.index_put(input, _grid(index, axis_of(input, dim)), source)
 
 
 @method("scatter_")
+@written_along_an_axis
 def _scatter_(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
     """`scatter`, written into ``self``."""
     _check_index("scatter_", index)
@@ -127,49 +127,57 @@ def _refuse_reduce(reduce: Any) -> None:
 
 
 @both("scatter_add")
+@along_an_axis
 def _scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     """``out[index[i][j]][j] += src[i][j]`` for ``dim = 0``, and so on."""
     _check_index("scatter_add", index)
-    return inplace.index_add(input, _grid(index, _axis(input, dim)), _corner(src, index))
+    return inplace.index_add(input, _grid(index, axis_of(input, dim)), _corner(src, index))
 
 
 @method("scatter_add_")
+@written_along_an_axis
 def _scatter_add_(self: Any, dim: int, index: Any, src: Any) -> Any:
     """`scatter_add`, written into ``self``."""
     return inplace.scatter_add_(self, dim, index, src)
 
 
 @both("index_add")
+@along_an_axis
 def _index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
     """The slices of `source` added to those of `input` along `dim` that `index` names."""
-    return inplace.index_add(input, _rows(index, _axis(input, dim)), source if alpha == 1 else source * alpha)
+    return inplace.index_add(input, _rows(input, dim, index), source if alpha == 1 else source * alpha)
 
 
 @method("index_add_")
+@written_along_an_axis
 def _index_add_(self: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
     """`index_add`, written into ``self``."""
     return inplace.index_add_(self, dim, index, source if alpha == 1 else source * alpha)
 
 
 @both("index_copy")
+@along_an_axis
 def _index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     """The slices of `input` along `dim` that `index` names, replaced by those of `source`."""
-    return inplace.index_put(input, _rows(index, _axis(input, dim)), source)
+    return inplace.index_put(input, _rows(input, dim, index), source)
 
 
 @method("index_copy_")
+@written_along_an_axis
 def _index_copy_(self: Any, dim: int, index: Any, source: Any) -> Any:
     """`index_copy`, written into ``self``."""
     return inplace.index_copy_(self, dim, index, source)
 
 
 @both("index_fill")
+@along_an_axis
 def _index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     """The slices of `input` along `dim` that `index` names, filled with `value`."""
-    return inplace.index_put(input, _rows(index, _axis(input, dim)), value)
+    return inplace.index_put(input, _rows(input, dim, index), value)
 
 
 @method("index_fill_")
+@written_along_an_axis
 def _index_fill_(self: Any, dim: int, index: Any, value: Any) -> Any:
     """`index_fill`, written into ``self``."""
     return inplace.index_fill_(self, dim, index, value)
@@ -177,8 +185,15 @@ def _index_fill_(self: Any, dim: int, index: Any, value: Any) -> Any:
 
 @both("masked_fill")
 def _masked_fill(input: Any, mask: Any, value: Any) -> Any:
-    """`value` where `mask` holds, `input` elsewhere."""
-    return xp.where(mask, as_dtype_of(value, input.dtype), input)
+    """`value`, in the dtype of `input`, where `mask` holds; `input` elsewhere."""
+    return xp.where(mask, _cast_to(input, value), input)
+
+
+def _cast_to(input: Any, value: Any) -> Any:
+    """A number or 0-d Tensor in the dtype of `input`; no complex one loses its imaginary part."""
+    if category(value.dtype if isinstance(value, Base) else of_number(value)) == 3 != category(input.dtype):
+        raise lesson(RuntimeError, f"value cannot be converted to type {input.dtype} without overflow")
+    return as_dtype_of(value, input.dtype) if isinstance(value, Base) else np.asarray(value).astype(input.dtype).item()
 
 
 @method("masked_fill_")
@@ -220,12 +235,10 @@ def _searchsorted(sorted_sequence: Any, input: Any, *, right: bool = False, side
     values: Any = input._array if isinstance(input, Base) else np.asarray(input)
     sequence = sorted_sequence._array
     side = side or ("right" if right else "left")
-    if sequence.ndim == 1:
-        found = np.searchsorted(sequence, values, side=side)
-    else:
-        rows = zip(sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1]), strict=True)
-        found = np.stack([np.searchsorted(row, value, side=side) for row, value in rows]).reshape(values.shape)
-    return wrap(type(sorted_sequence), np.asarray(found, dtype=DTYPES["int64"]))
+    found = np.empty(values.shape, dtype=DTYPES["int64"])
+    for row in np.ndindex(sequence.shape[:-1]):
+        found[row] = np.searchsorted(sequence[row], values[row], side=side)
+    return wrap(type(sorted_sequence), found)
 
 
 @function("bucketize")
@@ -237,7 +250,8 @@ def _bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
 @both("bincount")
 def _bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each non-negative integer occurs; with `weights`, their sums."""
+    counts = np.bincount(input._array, minlength=minlength)
     if weights is None:
-        return wrap(type(input), np.bincount(input._array, minlength=minlength))
-    size = max(minlength, int(input._array.max(initial=-1)) + 1)
-    return inplace.index_add(wrap(type(weights), np.zeros(size, dtype=weights.dtype)), input._array, weights)
+        return wrap(type(input), counts)
+    zeros = wrap(type(weights), np.zeros(counts.shape, dtype=weights.dtype))
+    return inplace.index_add(zeros, input._array, weights)

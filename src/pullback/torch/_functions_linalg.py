@@ -8,7 +8,8 @@ import numpy as np
 
 from pullback.core.errors import lesson
 from pullback.torch._export import both, function, xp
-from pullback.torch._promotion import as_dtype_of, result_type, together
+from pullback.torch._functions_reductions import total_dtype
+from pullback.torch._promotion import as_dtype_of, category, result_type, together
 
 
 def _product(a: Any, b: Any) -> Any:
@@ -74,7 +75,8 @@ def _einsum(equation: str, *operands: Any) -> Any:
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     dtype = result_type(*operands)
-    return xp.einsum(equation, *[as_dtype_of(operand, dtype) for operand in operands])
+    result = xp.einsum(equation, *[as_dtype_of(operand, dtype) for operand in operands])
+    return result if result.dtype == dtype else as_dtype_of(result, total_dtype(result))
 
 
 @function("tensordot")
@@ -108,7 +110,7 @@ for _name in ("addmm", "baddbmm", "addmv"):
 @both("trace")
 def _trace(input: Any) -> Any:
     """The sum of the diagonal of a matrix."""
-    return xp.linalg.trace(input)
+    return xp.linalg.trace(input, dtype=total_dtype(input))
 
 
 @both("det")
@@ -119,9 +121,11 @@ def _det(input: Any) -> Any:
 
 @both("logdet")
 def _logdet(input: Any) -> Any:
-    """The logarithm of a positive determinant."""
+    """The logarithm of the determinant; NaN where that is negative."""
     sign, value = xp.linalg.slogdet(input)
-    return xp.where(sign > 0, value, value * np.nan)
+    if category(input.dtype) == 3:
+        return xp.log(sign) + value
+    return xp.where(sign >= 0, value, value * np.nan)
 
 
 @both("slogdet")
@@ -178,8 +182,13 @@ def _qr(input: Any, some: bool = True) -> Any:
 
 
 @both("cross")
-def _cross(input: Any, other: Any, dim: int = -1) -> Any:
-    """The cross product of vectors of length 3."""
+def _cross(input: Any, other: Any, dim: Any = None) -> Any:
+    """The cross product of vectors of length 3, along the first axis of this length where `dim` is left out."""
+    if dim is None:
+        shape = np.broadcast_shapes(tuple(input.shape), tuple(other.shape))
+        if 3 not in shape:
+            raise lesson(RuntimeError, "no dimension of size 3 in input", instead="vectors of length 3.")
+        dim = shape.index(3) - len(shape)
     return xp.linalg.cross(*together(input, other), axis=dim)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections import namedtuple
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,36 +13,36 @@ import numpy as np
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
 from pullback.core.tensor import wrap
-from pullback.torch._dtypes import as_dtype
+from pullback.torch._dims import along_an_axis, axes_of, axis_of, length_of
+from pullback.torch._dtypes import DTYPES, as_dtype
 from pullback.torch._export import both, need_tensor, with_in_place, xp
-from pullback.torch._promotion import as_float, category
+from pullback.torch._promotion import as_dtype_of, as_float, category
 
 ValuesAndIndices = namedtuple("ValuesAndIndices", ["values", "indices"])
-
-
-def _axis(dim: Any) -> Any:
-    """Torch's ``dim`` as NumPy's ``axis``: an empty tuple means all axes."""
-    if isinstance(dim, (tuple, list)):
-        return tuple(dim) or None
-    return dim
 
 
 def _cast(input: Any, dtype: Any) -> Any:
     return input if dtype is None else xp.astype(input, as_dtype(dtype))
 
 
+def total_dtype(input: Any, dtype: Any = None) -> Any:
+    """The dtype of a sum or product where it is not that of `input`: integers and booleans add up to int64."""
+    return as_dtype(dtype) or (DTYPES["int64"] if category(input.dtype) < 2 else None)
+
+
 # ------------------------------------------------------------------------------------------------- sums and means
 @both("sum")
 def _sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum over `dim` (one, several or all axes)."""
-    return xp.sum(_cast(need_tensor(input, "sum"), dtype), axis=_axis(dim), keepdims=keepdim)
+    x = _cast(need_tensor(input, "sum"), dtype)
+    return xp.sum(x, axis=axes_of(x, dim), dtype=total_dtype(x, dtype), keepdims=keepdim)
 
 
 @both("nansum")
 def _nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum, with NaN counted as zero."""
     x = _cast(input, dtype)
-    return xp.sum(xp.where(xp.isnan(x), xp.zeros_like(x), x), axis=_axis(dim), keepdims=keepdim)
+    return _sum(xp.where(xp.isnan(x), xp.zeros_like(x), x), dim, keepdim, dtype=dtype)
 
 
 @both("mean")
@@ -52,13 +55,14 @@ def _mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = No
             f"mean(): could not infer output dtype. Input dtype must be floating point or complex. Got: {x.dtype}",
             instead="x.float().mean(), or x.mean(dtype=torch.float64).",
         )
-    return xp.mean(x, axis=_axis(dim), keepdims=keepdim)
+    return xp.mean(x, axis=axes_of(x, dim), keepdims=keepdim)
 
 
 @both("prod")
 def _prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The product over `dim`."""
-    return xp.prod(_cast(input, dtype), axis=_axis(dim), keepdims=keepdim)
+    x = _cast(input, dtype)
+    return xp.prod(x, axis=axes_of(x, dim), dtype=total_dtype(x, dtype), keepdims=keepdim)
 
 
 def _correction(unbiased: bool, correction: Any) -> Any:
@@ -77,7 +81,7 @@ def _var(
     """The variance, divided by ``n - correction`` (1 unless told otherwise)."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    return xp.var(input, axis=_axis(dim), correction=_correction(unbiased, correction), keepdims=keepdim)
+    return xp.var(input, axis=axes_of(input, dim), correction=_correction(unbiased, correction), keepdims=keepdim)
 
 
 @both("std")
@@ -92,16 +96,17 @@ def _std(
     """The standard deviation, see `var`."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    return xp.std(input, axis=_axis(dim), correction=_correction(unbiased, correction), keepdims=keepdim)
+    return xp.std(input, axis=axes_of(input, dim), correction=_correction(unbiased, correction), keepdims=keepdim)
 
 
 @both("logsumexp")
 def _logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
     """``log(sum(exp(input)))`` without overflow."""
-    return xp.logsumexp(as_float(input), axis=_axis(dim), keepdims=keepdim)
+    return xp.logsumexp(as_float(input), axis=axes_of(input, dim), keepdims=keepdim)
 
 
 @both("softmax")
+@along_an_axis
 def _softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     """``exp(input) / sum(exp(input))`` along `dim`."""
     x = as_float(_cast(input, dtype))
@@ -109,6 +114,7 @@ def _softmax(input: Any, dim: int, dtype: Any = None) -> Any:
 
 
 @both("log_softmax")
+@along_an_axis
 def _log_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     """The logarithm of `softmax`."""
     x = as_float(_cast(input, dtype))
@@ -116,6 +122,16 @@ def _log_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------- largest and smallest
+@along_an_axis
+def _picked(input: Any, pick: Any, dim: int, keepdim: bool) -> Any:
+    """The values, and where they are, of what `pick` names along `dim`."""
+    where = pick(input, axis=dim, keepdims=True)
+    values = xp.take_along_axis(input, where, axis=dim)
+    if not keepdim:
+        values, where = xp.squeeze(values, axis=dim), xp.squeeze(where, axis=dim)
+    return ValuesAndIndices(values, where)
+
+
 def _extreme(name: str, elementwise: str) -> Any:
     pick = f"arg{name}"
 
@@ -124,11 +140,7 @@ def _extreme(name: str, elementwise: str) -> Any:
             return getattr(xp, elementwise)(input, dim)
         if dim is None:
             return getattr(xp, name)(input)
-        where = getattr(xp, pick)(input, axis=dim, keepdims=True)
-        values = xp.take_along_axis(input, where, axis=dim) if input.ndim else input
-        if not keepdim and input.ndim:
-            values, where = xp.squeeze(values, axis=dim), xp.squeeze(where, axis=dim)
-        return ValuesAndIndices(values, where)
+        return _picked(input, getattr(xp, pick), dim, keepdim)
 
     call.__doc__ = (
         f"The {name} of all elements; along `dim`, values and indices; with a Tensor as `dim`, `{elementwise}`."
@@ -143,75 +155,82 @@ both("min")(_extreme("min", "minimum"))
 @both("amax")
 def _amax(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
     """The largest elements along `dim`; equal ones share the gradient."""
-    return xp.max(input, axis=_axis(dim), keepdims=keepdim)
+    return xp.max(input, axis=axes_of(input, dim), keepdims=keepdim)
 
 
 @both("amin")
 def _amin(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
     """The smallest elements along `dim`; equal ones share the gradient."""
-    return xp.min(input, axis=_axis(dim), keepdims=keepdim)
+    return xp.min(input, axis=axes_of(input, dim), keepdims=keepdim)
 
 
 @both("argmax")
 def _argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Where the largest element is."""
-    return xp.argmax(input, axis=dim, keepdims=keepdim)
+    return xp.argmax(input, axis=axes_of(input, dim), keepdims=keepdim)
 
 
 @both("argmin")
 def _argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Where the smallest element is."""
-    return xp.argmin(input, axis=dim, keepdims=keepdim)
+    return xp.argmin(input, axis=axes_of(input, dim), keepdims=keepdim)
 
 
-@both("all")
-def _all(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """Whether all elements are true."""
-    return xp.all(input, axis=_axis(dim), keepdims=keepdim)
+def _truth(name: str) -> None:
+    def call(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        axis = () if dim in ((), []) else axes_of(input, dim)
+        found = getattr(xp, name)(input, axis=axis, keepdims=keepdim)
+        return as_dtype_of(found, input.dtype) if input.dtype == DTYPES["uint8"] else found
+
+    call.__doc__ = f"Whether {name} of the elements are true: booleans, and uint8 of uint8."
+    both(name)(call)
 
 
-@both("any")
-def _any(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """Whether an element is true."""
-    return xp.any(input, axis=_axis(dim), keepdims=keepdim)
+_truth("all")
+_truth("any")
 
 
 @both("count_nonzero")
 def _count_nonzero(input: Any, dim: Any = None) -> Any:
     """How many elements are not zero."""
-    return xp.count_nonzero(input, axis=_axis(dim))
+    return xp.count_nonzero(input, axis=axes_of(input, dim))
 
 
 # ------------------------------------------------------------------------------------------------- running
 @with_in_place("cumsum")
+@along_an_axis
 def _cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """Running sums along `dim`."""
-    return xp.cumulative_sum(_cast(input, dtype), axis=dim)
+    return xp.cumulative_sum(_cast(input, dtype), axis=dim, dtype=total_dtype(input, dtype))
 
 
 @with_in_place("cumprod")
+@along_an_axis
 def _cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """Running products along `dim`."""
-    return xp.cumulative_prod(_cast(input, dtype), axis=dim)
+    return xp.cumulative_prod(_cast(input, dtype), axis=dim, dtype=total_dtype(input, dtype))
 
 
 @both("diff")
 def _diff(input: Any, n: int = 1, dim: int = -1) -> Any:
     """Differences of neighbours along `dim`, `n` times."""
     x = xp.moveaxis(input, dim, -1)
+    subtract = operator.sub if category(x.dtype) else operator.xor
     for _ in range(n):
-        x = x[..., 1:] - x[..., :-1]
+        x = subtract(x[..., 1:], x[..., :-1])
     return xp.moveaxis(x, -1, dim)
 
 
 # ------------------------------------------------------------------------------------------------- sorting
 @both("argsort")
+@along_an_axis
 def _argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """The indices that sort along `dim`."""
     return xp.argsort(input.detach(), axis=dim, descending=descending)
 
 
 @both("sort")
+@along_an_axis
 def _sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """Sorted values and the indices that sort, along `dim`."""
     indices = _argsort(input, dim, descending)
@@ -219,31 +238,47 @@ def _sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = Fa
 
 
 @both("topk")
+@along_an_axis
 def _topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The `k` largest (or smallest) elements along `dim`, and their indices."""
+    if not 0 <= k <= length_of(input, dim):
+        raise lesson(RuntimeError, "selected index k out of range", instead=f"k <= {length_of(input, dim)}.")
     order = np.moveaxis(_argsort(input, dim, descending=largest)._array, dim, 0)[:k]
     indices = wrap(type(input), np.ascontiguousarray(np.moveaxis(order, 0, dim)))
     return ValuesAndIndices(xp.take_along_axis(input, indices, axis=dim), indices)
 
 
 @both("kthvalue")
+@along_an_axis
 def _kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The `k`-th smallest element along `dim` (counted from 1), and its index."""
-    order = np.take(_argsort(input, dim)._array, [k - 1], axis=dim)
-    indices = wrap(type(input), order)
-    values = xp.take_along_axis(input, indices, axis=dim)
-    if not keepdim:
-        values, indices = xp.squeeze(values, axis=dim), xp.squeeze(indices, axis=dim)
-    return ValuesAndIndices(values, indices)
+    n = length_of(input, dim)
+    if n == 0:
+        raise lesson(
+            IndexError,
+            f"kthvalue(): Expected reduction dim {axis_of(input, dim)} to have non-zero size.",
+            why="there is no element to choose.",
+        )
+    if not 1 <= k <= n:
+        raise lesson(RuntimeError, f"kthvalue(): selected number k out of range for dimension {axis_of(input, dim)}")
+    return _picked(input, partial(_kth, k), dim, keepdim)
+
+
+def _kth(k: int, input: Any, *, axis: int, keepdims: bool) -> Any:
+    """Where the `k`-th smallest element is, with `axis` kept."""
+    return wrap(type(input), np.take(_argsort(input, axis)._array, [k - 1], axis=axis))
 
 
 @both("median")
+@along_an_axis
 def _median(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """The lower median; along `dim`, with its index."""
-    if dim is None:
-        flat = xp.reshape(input, (-1,))
-        return _kthvalue(flat, (flat.shape[0] + 1) // 2, 0).values
-    return _kthvalue(input, (input.shape[dim] + 1) // 2, dim, keepdim)
+    """The lower median; along `dim`, with its index.  Of no elements at all it is NaN."""
+    if dim is not None:
+        return _kthvalue(input, (length_of(input, dim) + 1) // 2, dim, keepdim)
+    flat = xp.reshape(input, (-1,))
+    if not flat.shape[0]:
+        return xp.sum(flat) + math.nan
+    return _kthvalue(flat, (flat.shape[0] + 1) // 2, 0).values
 
 
 @both("unique")
@@ -264,7 +299,7 @@ def _norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dt
     if p == "nuc":
         return xp.linalg.matrix_norm(x, ord="nuc", keepdims=keepdim)
     order = 2 if p in ("fro", None) else p
-    return xp.linalg.vector_norm(x, axis=_axis(dim), ord=order, keepdims=keepdim)
+    return xp.linalg.vector_norm(x, axis=axes_of(input, dim), ord=order, keepdims=keepdim)
 
 
 @both("dist")

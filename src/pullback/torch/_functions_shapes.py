@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pullback.core import arrays
 from pullback.core.errors import lesson
-from pullback.torch._export import both, function, method, need_tensor, sizes_of, xp
+from pullback.ops.indexing import Key, embed
+from pullback.ops.shapes import swapaxes
+from pullback.torch._dims import along_an_axis, axis_of, length_of
+from pullback.torch._export import FUNCTIONS, both, function, method, need_tensor, sizes_of, variadic, with_in_place, xp
 from pullback.torch._promotion import as_dtype_of, result_type
 
 
 # ------------------------------------------------------------------------------------------------- the same elements
 @method("view", plain=True)
-def _view(self: Any, *shape: Any) -> Any:
+@variadic("size")
+def _view(self: Any, sizes: Any) -> Any:
     """The same memory in another shape; ``view(dtype)`` is not offered."""
-    sizes = sizes_of(shape)
     result = xp.reshape(self, sizes)
     if not result._is_view() and self._array.size:
         raise lesson(
@@ -38,9 +42,10 @@ def _reshape(input: Any, shape: Any) -> Any:
 
 
 @method("reshape", plain=True)
-def _reshape_method(self: Any, *shape: Any) -> Any:
+@variadic("shape")
+def _reshape_method(self: Any, shape: Any) -> Any:
     """The same elements in another shape; a view where possible."""
-    return xp.reshape(self, sizes_of(shape))
+    return xp.reshape(self, shape)
 
 
 @method("view_as", "reshape_as", plain=True)
@@ -55,14 +60,14 @@ def _flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     shape = tuple(input.shape)
     if not shape:
         return xp.reshape(input, (1,))
-    start, end = start_dim % len(shape), end_dim % len(shape)
+    start, end = axis_of(input, start_dim), axis_of(input, end_dim)
     return xp.reshape(input, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
 @both("unflatten", plain=True)
 def _unflatten(input: Any, dim: int, sizes: Any) -> Any:
     """One axis made several."""
-    shape, dim = tuple(input.shape), dim % input.ndim
+    shape, dim = tuple(input.shape), axis_of(input, dim)
     sizes = list(sizes)
     if -1 in sizes:
         known = math.prod(n for n in sizes if n != -1)
@@ -81,7 +86,7 @@ def _squeeze(input: Any, dim: Any = None) -> Any:
     """Without the axes of length 1 (among `dim`, where given; others stay as they are)."""
     shape = tuple(input.shape)
     wanted = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
-    axes = tuple(sorted({k % len(shape) for k in wanted if shape[k] == 1})) if shape else ()
+    axes = tuple(sorted({k for k in map(partial(axis_of, input), wanted) if shape and shape[k] == 1}))
     return xp.squeeze(input, axis=axes) if axes else xp.reshape(input, shape)
 
 
@@ -92,18 +97,17 @@ def _unsqueeze(input: Any, dim: int) -> Any:
 
 
 @both("permute")
-def _permute(input: Any, *dims: Any) -> Any:
+@variadic("dims")
+def _permute(input: Any, dims: Any) -> Any:
     """The axes in another order."""
-    return xp.permute_dims(input, sizes_of(dims))
+    return xp.permute_dims(input, dims)
 
 
 @both("transpose", "swapaxes", "swapdims", plain=True)
+@along_an_axis
 def _transpose(input: Any, dim0: int, dim1: int) -> Any:
     """Two axes exchanged."""
-    order = list(range(input.ndim))
-    if order:
-        order[dim0], order[dim1] = order[dim1], order[dim0]
-    return xp.permute_dims(input, tuple(order))
+    return swapaxes(input, dim0, dim1)
 
 
 @both("t", plain=True)
@@ -126,28 +130,18 @@ def _adjoint(input: Any) -> Any:
 
 
 @both("movedim", "moveaxis", plain=True)
+@along_an_axis
 def _movedim(input: Any, source: Any, destination: Any) -> Any:
     """Axes moved to other places."""
     return xp.moveaxis(input, source, destination)
 
 
-@both("flip")
-def _flip(input: Any, *dims: Any) -> Any:
-    """The order of the elements along `dims` reversed."""
-    return xp.flip(input, axis=sizes_of(dims))
-
-
-@both("roll")
-def _roll(input: Any, shifts: Any, dims: Any = None) -> Any:
-    """The elements moved along `dims`, and round the border."""
-    return xp.roll(input, shifts, axis=dims)
-
-
 # ------------------------------------------------------------------------------------------------- repetition
 @method("expand", plain=True)
-def _expand(self: Any, *sizes: Any) -> Any:
+@variadic("size")
+def _expand(self: Any, given: Any) -> Any:
     """Axes of length 1 repeated without copying; -1 leaves a length as it is."""
-    given, shape = sizes_of(sizes), tuple(self.shape)
+    shape = tuple(self.shape)
     offset = len(given) - len(shape)
     full = tuple([shape[k - offset] if n == -1 else n for k, n in enumerate(given)])
     return xp.broadcast_to(self, full)
@@ -162,7 +156,7 @@ def _expand_as(self: Any, other: Any) -> Any:
 @both("broadcast_to", plain=True)
 def _broadcast_to(input: Any, size: Any) -> Any:
     """Axes of length 1 repeated without copying."""
-    return _expand(input, *size)
+    return _expand(input, size)
 
 
 @function("broadcast_tensors")
@@ -173,15 +167,17 @@ def _broadcast_tensors(*tensors: Any) -> Any:
 
 
 @both("tile")
-def _tile(input: Any, *dims: Any) -> Any:
+@variadic("dims")
+def _tile(input: Any, dims: Any) -> Any:
     """The whole repeated along each axis."""
-    return xp.tile(input, sizes_of(dims))
+    return xp.tile(input, dims)
 
 
 @method("repeat", plain=True)
-def _repeat(self: Any, *sizes: Any) -> Any:
+@variadic("repeats")
+def _repeat(self: Any, repeats: Any) -> Any:
     """The whole repeated along each axis; what NumPy calls ``tile``."""
-    return xp.tile(self, sizes_of(sizes))
+    return xp.tile(self, repeats)
 
 
 @both("repeat_interleave")
@@ -193,12 +189,16 @@ def _repeat_interleave(input: Any, repeats: Any, dim: Any = None) -> Any:
 
 
 @method("sum_to_size", plain=True)
-def _sum_to_size(self: Any, *size: Any) -> Any:
-    """Summed over the axes along which `size` would be broadcast to this shape."""
-    sizes = sizes_of(size)
+@variadic("size")
+def _sum_to_size(self: Any, sizes: Any) -> Any:
+    """Summed over the axes along which `size` would be broadcast to this shape; integers as `sum` does."""
     if not arrays.broadcasts_to(sizes, tuple(self.shape)):
         raise lesson(RuntimeError, f"size {list(sizes)} is not expandable to size {list(self.shape)}.")
-    return arrays.sum_to(self, sizes, xp)
+    if sizes == tuple(self.shape) != ():
+        return self
+    extra = self.ndim - len(sizes)
+    gone = tuple([k for k, n in enumerate(self.shape) if k < extra or n != sizes[k - extra]])
+    return xp.reshape(FUNCTIONS["sum"](self, gone), sizes)
 
 
 # ------------------------------------------------------------------------------------------------- together and apart
@@ -245,7 +245,7 @@ def _vstack(tensors: Any) -> Any:
 
 
 def _slices(input: Any, lengths: Any, dim: int) -> tuple[Any, ...]:
-    axis, start, parts = dim % input.ndim, 0, []
+    axis, start, parts = axis_of(input, dim), 0, []
     for n in lengths:
         parts.append(input[(slice(None),) * axis + (slice(start, start + n),)])
         start += n
@@ -255,7 +255,7 @@ def _slices(input: Any, lengths: Any, dim: int) -> tuple[Any, ...]:
 @both("split", "split_with_sizes", plain=True)
 def _split(input: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """Views of pieces along `dim`: of one length, or of the given lengths."""
-    total, wanted = input.shape[dim], split_size_or_sections
+    total, wanted = length_of(input, dim), split_size_or_sections
     if isinstance(wanted, int):
         lengths = [min(wanted, total - k) for k in range(0, total, wanted)] if wanted else [0]
     else:
@@ -272,13 +272,14 @@ def _split(input: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, 
 @both("chunk", plain=True)
 def _chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """At most `chunks` pieces of one length (the last may be shorter)."""
-    return _split(input, max(1, -(-input.shape[dim] // chunks)), dim)
+    total = length_of(input, dim)
+    return _split(input, -(-total // chunks) if total else [0] * chunks, dim)
 
 
 @both("tensor_split", plain=True)
 def _tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """Exactly so many pieces, or cut at the given places."""
-    total = input.shape[dim]
+    total = length_of(input, dim)
     if isinstance(indices_or_sections, int):
         small, more = divmod(total, indices_or_sections)
         return _slices(input, [small + (k < more) for k in range(indices_or_sections)], dim)
@@ -289,19 +290,25 @@ def _tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[A
 @both("unbind")
 def _unbind(input: Any, dim: int = 0) -> tuple[Any, ...]:
     """The slices along `dim`, without that axis."""
-    return tuple([_select(input, dim, k) for k in range(input.shape[dim])])
+    return tuple([_select(input, dim, k) for k in range(length_of(input, dim))])
 
 
 @both("select", plain=True)
 def _select(input: Any, dim: int, index: int) -> Any:
     """One slice along `dim`, without that axis."""
-    return input[(slice(None),) * (dim % input.ndim) + (int(index),)]
+    return input[(slice(None),) * axis_of(input, dim) + (int(index),)]
 
 
 @both("narrow", plain=True)
 def _narrow(input: Any, dim: int, start: int, length: int) -> Any:
     """`length` slices along `dim`, from `start` on."""
-    return input[(slice(None),) * (dim % input.ndim) + (slice(int(start), int(start) + length),)]
+    total, axis = length_of(input, dim), axis_of(input, dim)
+    first = int(start) + (total if start < 0 else 0)
+    if not 0 <= first <= first + length <= total:
+        raise lesson(
+            RuntimeError, f"start ({first}) + length ({length}) exceeds dimension size ({total}).", instead="x[a:b]."
+        )
+    return input[(slice(None),) * axis + (slice(first, first + length),)]
 
 
 @function("atleast_1d")
@@ -318,10 +325,13 @@ def _atleast_2d(input: Any) -> Any:
 
 @function("meshgrid")
 def _meshgrid(*tensors: Any, indexing: str = "ij") -> Any:
-    """Coordinates of a grid from its axes."""
+    """Coordinates of a grid from its axes, as views of them."""
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
-    return tuple(xp.meshgrid(*tensors, indexing=indexing))
+    shape = tuple([int(t.numel()) for t in tensors])
+    lines = [(1,) * k + (n,) + (1,) * (len(shape) - k - 1) for k, n in enumerate(shape)]
+    grids = [xp.broadcast_to(xp.reshape(t, line), shape) for t, line in zip(tensors, lines, strict=True)]
+    return tuple(grids if indexing == "ij" or len(grids) < 2 else [swapaxes(g, 0, 1) for g in grids])
 
 
 # ------------------------------------------------------------------------------------------------- diagonals, triangles
@@ -334,18 +344,10 @@ def _diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
 @both("diag_embed")
 def _diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """Matrices with the last axis as their diagonal, zero elsewhere."""
-    n = input.shape[-1] + abs(offset)
-    rows = np.arange(input.shape[-1]) + max(-offset, 0)
-    columns = np.arange(input.shape[-1]) + max(offset, 0)
-    index = np.full((n, n), 0)
-    inside = np.zeros((n, n), dtype=bool)
-    index[rows, columns] = np.arange(input.shape[-1])
-    inside[rows, columns] = True
-    if not input.shape[-1]:
-        matrix = xp.zeros_like(xp.broadcast_to(xp.expand_dims(input, axis=-1), (*input.shape[:-1], n, n)))
-    else:
-        spread = input[..., index]
-        matrix = xp.where(inside, spread, xp.zeros_like(spread))
+    places = np.arange(input.shape[-1])
+    n = len(places) + abs(offset)
+    index = (..., places + max(-offset, 0), places + max(offset, 0))
+    matrix = embed(input, (*input.shape[:-1], n, n), Key(index, basic=False))
     return matrix if (dim1, dim2) == (-2, -1) else xp.moveaxis(matrix, (-2, -1), (dim1, dim2))
 
 
@@ -355,13 +357,13 @@ def _diag(input: Any, diagonal: int = 0) -> Any:
     return _diag_embed(input, diagonal) if input.ndim == 1 else _diagonal(input, diagonal).clone()
 
 
-@both("tril")
+@with_in_place("tril")
 def _tril(input: Any, diagonal: int = 0) -> Any:
     """The lower triangle, zero elsewhere."""
     return xp.tril(input, k=diagonal)
 
 
-@both("triu")
+@with_in_place("triu")
 def _triu(input: Any, diagonal: int = 0) -> Any:
     """The upper triangle, zero elsewhere."""
     return xp.triu(input, k=diagonal)

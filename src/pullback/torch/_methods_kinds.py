@@ -125,8 +125,6 @@ def convert(x: Any, dtype: Any, copy: bool = False) -> Any:
         return x.clone() if copy else x
     if category(x.dtype) == 3 and category(dtype) < 3:
         x = xp.real(x)
-        if x.dtype == dtype:
-            return x
     return xp.astype(x, dtype)
 
 
@@ -288,6 +286,12 @@ def _set_(self: Any, source: Any) -> Any:
 def _transpose_(self: Any, dim0: int, dim1: int) -> Any:
     """Exchange two axes of this very Tensor."""
     return inplace.reshape_in_place(self, METHODS["transpose"], dim0, dim1)
+
+
+@method("squeeze_", plain=True)
+def _squeeze_(self: Any, dim: Any = None) -> Any:
+    """Drop axes of length 1 from this very Tensor."""
+    return inplace.reshape_in_place(self, METHODS["squeeze"], dim)
 
 
 @method("t_", plain=True)

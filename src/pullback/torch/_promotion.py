@@ -1,7 +1,7 @@
 """torch's promotion of dtypes, by casting operands before an operator sees them.
 
-Operands come in three sorts: arrays with axes, 0-d arrays, Python numbers.  A later sort only decides the *category*
-(boolean, integer, floating point, complex) where it has a higher one, never the precision:
+Operands come in three sorts: arrays with axes, 0-d arrays, numbers (NumPy's scalars are numbers).  A later sort only
+decides the *category* (boolean, integer, floating point, complex) where it has a higher one, never the precision:
 ``float32 array * 0-d float64`` is float32.  An integer meets a float in the float's own precision.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from pullback.core.arrays import dtype_of
 from pullback.core.tensor import Tensor as Base
-from pullback.torch._dtypes import get_default_dtype, of_number
+from pullback.torch._dtypes import DTYPES, get_default_dtype, of_number
 from pullback.torch._export import xp
 
 _F4, _F8 = np.dtype(np.float32), np.dtype(np.float64)
@@ -50,7 +50,7 @@ def _combine(higher: Any, lower: Any) -> Any:
 
 
 def result_type(*operands: Any) -> Any:
-    """The dtype of an operator's result, given its operands (Tensors, arrays, Python numbers).
+    """The dtype of an operator's result, given its operands (Tensors, arrays, numbers).
 
     >>> import pullback.torch as torch
     >>> torch.result_type(torch.zeros(3), torch.tensor(2.0, dtype=torch.float64))
@@ -58,7 +58,7 @@ def result_type(*operands: Any) -> Any:
     """
     sorts: list[Any] = [None, None, None]
     for operand in operands:
-        if hasattr(operand, "dtype"):
+        if hasattr(operand, "dtype") and not isinstance(operand, np.generic):
             array = operand._array if isinstance(operand, Base) else operand
             sort, dtype = (0 if array.shape else 1), dtype_of(array)
         else:
@@ -68,7 +68,9 @@ def result_type(*operands: Any) -> Any:
 
 
 def as_dtype_of(operand: Any, dtype: Any) -> Any:
-    """An operand in `dtype`; Python numbers stay what they are, since they are weak."""
+    """An operand in `dtype`; numbers become Python's, which are weak."""
+    if isinstance(operand, np.generic):
+        return operand.item()
     if not hasattr(operand, "dtype") or operand.dtype == dtype:
         return operand
     return xp.astype(operand, dtype) if isinstance(operand, Base) else np.asarray(operand, dtype=dtype)
@@ -90,7 +92,7 @@ def together(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def for_division(a: Any, b: Any) -> tuple[Any, Any]:
-    """The same for true division, whose result is never an integer."""
+    """The same for an operator whose result is never an integer, such as true division."""
     dtype = result_type(a, b)
     if category(dtype) < 2:
         dtype = get_default_dtype()
@@ -102,6 +104,11 @@ def as_float(x: Any) -> Any:
     if x._array.dtype is _F8 or category(x.dtype) >= 2:
         return x
     return xp.astype(x, get_default_dtype())
+
+
+def as_number(x: Any) -> Any:
+    """A boolean Tensor as integers, anything else as it is."""
+    return x if category(x.dtype) else xp.astype(x, DTYPES["int64"])
 
 
 def can_cast(from_: Any, to: Any) -> bool:

@@ -13,7 +13,7 @@ from pullback.core.tensor import Tensor as Base
 from pullback.ops.families import is_operand
 from pullback.ops.inplace import write_result
 from pullback.ops.registry import REGISTRY
-from pullback.torch import _methods_kinds
+from pullback.torch import _indexing, _methods_kinds
 from pullback.torch._dtypes import get_default_dtype
 from pullback.torch._export import METHODS, cast_for_write
 from pullback.torch._missing import refuse
@@ -92,6 +92,9 @@ class Tensor(Base):
     def imag(self) -> Any:
         return METHODS["imag"](self)
 
+    def __pos__(self) -> Any:
+        return self
+
     def __getattr__(self, name: str) -> Any:
         refuse("Tensor", name)
 
@@ -101,6 +104,7 @@ class Tensor(Base):
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if spec and not self._array.shape else format(str(self), spec)
 
+    __getitem__, __setitem__ = _indexing.getitem, _indexing.setitem
     __hash__ = object.__hash__
 
 

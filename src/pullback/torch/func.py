@@ -36,8 +36,10 @@ def _settled(value: Any, points: tuple[Any, ...]) -> Any:
 
 
 def _split(args: tuple[Any, ...], argnums: Any) -> tuple[tuple[Any, ...], list[Any], tuple[int, ...]]:
-    numbers = tuple([n % len(args) for n in ((argnums,) if isinstance(argnums, int) else argnums)])
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     for n in numbers:
+        if not -len(args) <= n < len(args):
+            raise _lesson(RuntimeError, f"Got argnum={n}, but only {len(args)} positional inputs")
         if not isinstance(args[n], _Base):
             raise _lesson(
                 TypeError, f"argument {n} must be a Tensor, not {type(args[n]).__name__}", instead="torch.tensor(...)."

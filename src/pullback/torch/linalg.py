@@ -7,23 +7,22 @@ from typing import Any
 import numpy as _np
 
 from pullback.core.errors import lesson as _lesson
+from pullback.ops.matrices import LinAlgError
+from pullback.torch._dims import axes_of as _axes_of
+from pullback.torch._dims import axis_of as _axis_of
 from pullback.torch._dtypes import as_dtype as _as_dtype
 from pullback.torch._export import numpy_names as _numpy_names
 from pullback.torch._export import xp as _xp
 from pullback.torch._missing import refuse as _refuse
 from pullback.torch._promotion import together as _together
 
-__all__ = []
+__all__ = ["LinAlgError"]
 
 
 def _enter(call: Any) -> Any:
     name = call.__name__
     __all__.append(name)
     return _numpy_names(call, name)
-
-
-def _axis(dim: Any) -> Any:
-    return tuple(dim) if isinstance(dim, (tuple, list)) else dim
 
 
 def _cast(x: Any, dtype: Any) -> Any:
@@ -38,20 +37,20 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dty
     matrix = (isinstance(dim, (tuple, list)) and len(dim) == 2) or (dim is None and ord is not None and x.ndim == 2)
     if isinstance(ord, str) or (matrix and ord is not None):
         return matrix_norm(x, "fro" if ord is None else ord, (-2, -1) if dim is None else dim, keepdim)
-    return _xp.linalg.vector_norm(x, axis=_axis(dim), ord=2 if ord is None else ord, keepdims=keepdim)
+    return _xp.linalg.vector_norm(x, axis=_axes_of(x, dim), ord=2 if ord is None else ord, keepdims=keepdim)
 
 
 @_enter
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The norm of vectors."""
-    return _xp.linalg.vector_norm(_cast(x, dtype), axis=_axis(dim), ord=ord, keepdims=keepdim)
+    return _xp.linalg.vector_norm(_cast(x, dtype), axis=_axes_of(x, dim), ord=ord, keepdims=keepdim)
 
 
 @_enter
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The norm of matrices."""
     x = _cast(A, dtype)
-    first, second = (k % x.ndim for k in dim)
+    first, second = (_axis_of(x, k) for k in dim)
     moved = (first, second) != (x.ndim - 2, x.ndim - 1)
     if moved:
         x = _xp.moveaxis(x, (first, second), (-2, -1))

@@ -85,7 +85,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
 
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
     """`input` divided by its norm along `dim`, or by `eps` where that is larger."""
-    return input / _xp.clip(_xp.linalg.vector_norm(input, ord=p, axis=dim, keepdims=True), eps, None)
+    return input / _xp.clip(_FUNCTIONS["norm"](input, p, dim, True), eps, None)
 
 
 def _reduced(values: Any, reduction: str) -> Any:
