@@ -25,6 +25,8 @@ DELIBERATE = {
     "m10": "a captured Tensor that has a history keeps it: apply returns an alias instead of the Tensor itself",
     "m28": "is_grads_batched runs one pass per entry, so backward sees single cotangents and runs several times",
     "n4": "something else than a Tensor among the inputs is a TypeError",
+    # -------------------------------------------------------------------------------- forward mode
+    "k6": "a Function without jvp has a forward mode all the same: it is derived from backward, or refused with a lesson",
     # -------------------------------------------------------------------------------- hooks
     "c10c": "a post-accumulate hook that returns something gets one error, whatever the type of what it returned",
     # -------------------------------------------------------------------------------- modes, in-place, views
@@ -43,9 +45,7 @@ DELIBERATE = {
     "o19": "a backward that leaves the graph through NumPy has no second derivative; torch gives a wrong number",
 }
 
-_DUAL = "dual numbers of forward mode"
 NOT_OFFERED = {
-    **dict.fromkeys(("k1", "k3", "k4", "k8", "k10", "k11", "k12", "k14"), _DUAL),
     "e14": "allow_mutation_on_saved_tensors",
     "e15": "torch.autograd._unsafe_preserve_version_counter",
     "j3b": "the vmap staticmethod of a Function: vmap is a loop here",

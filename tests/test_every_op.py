@@ -15,6 +15,7 @@ import array_api_strict
 import numpy as np
 import pytest
 
+import pullback as pb
 from numeric import (
     Call,
     as_list,
@@ -29,6 +30,7 @@ from numeric import (
     with_gradient,
 )
 from op_exceptions import EXCEPTIONS
+from pullback.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from pullback.core.engine import Pass
 from pullback.core.graph import LEAF_NUMBER
 from pullback.core.tensor import Tensor
@@ -182,6 +184,59 @@ def _stacked(call: Call, direction: Any, t: float) -> Any:
     """All differentiable results at one point, in one vector."""
     xs = tensors([np.asarray(x + t * v, dtype=x.dtype) for x, v in zip(call.arrays, direction, strict=True)])
     return np.concatenate([np.ravel(r) for r in bare(call.differentiable(xs))])
+
+
+def pushed(outputs: Any) -> list[Any]:
+    """The tangents of results, zeros where there is none."""
+    found = [unpack_dual(y).tangent for y in outputs]
+    return [np.zeros_like(y._array) if t is None else t._array for y, t in zip(outputs, found, strict=True)]
+
+
+@check(lambda record: differentiable(record) and record.order >= 2)
+def forward(record: Record) -> None:
+    """Forward mode gives Jv: the dot test against the vjp; it is the same with and without recording, and in a graph."""
+    for k, call in enumerate(full_calls(record)):
+        rng = np.random.default_rng(k)
+        xs = tensors(call.arrays)
+        outputs = call.differentiable(xs)
+        weights = directions_like(bare(outputs), rng)
+        v, vjp = directions_like(call.arrays, rng), bare(pull(outputs, xs, weights))
+        for graph, mode in ((False, pb.enable_grad), (True, pb.enable_grad), (False, pb.no_grad)):
+            with dual_level(), mode():
+                moving = [make_dual(Tensor(x, graph), Tensor(t)) for x, t in zip(call.arrays, v, strict=True)]
+                results = [
+                    y for y, o in zip(call(moving), call(xs), strict=True) if o.requires_grad or mode is pb.no_grad
+                ]
+                results = [y for y in results if y.dtype.kind in "fc"]
+                assert all(y.requires_grad is graph for y in results)
+                found = pushed(results)
+            if len(found) != len(outputs):
+                continue  # without recording nobody tells which results have a derivative
+            for t, y in zip(found, outputs, strict=True):
+                assert (t.shape, t.dtype) == (y.shape, y.dtype)
+            assert abs(inner(found, weights) - inner(v, vjp)) <= 1e-12 * (size_of(found, weights) + size_of(v, vjp))
+
+
+@check(lambda record: differentiable(record) and record.order >= 2)
+def forward_twice(record: Record) -> None:
+    """Forward over reverse, reverse over forward and reverse over reverse are one second derivative."""
+    for k, call in enumerate(full_calls(record)):
+        rng = np.random.default_rng(k)
+        xs = tensors(call.arrays)
+        outputs = call.differentiable(xs)
+        w, v = directions_like(bare(outputs), rng), directions_like(call.arrays, rng)
+        expected = bare(pull(pull(outputs, xs, w, create_graph=True), xs, v))
+        with dual_level():
+            moving = [make_dual(x, Tensor(t)) for x, t in zip(xs, v, strict=True)]
+            results = call.differentiable(moving)
+            over_reverse = pushed(pull(results, moving, w))
+            tangents = [unpack_dual(y).tangent for y in results]
+            pairs = [(t, u) for t, u in zip(tangents, w, strict=True) if t is not None and t.requires_grad]
+            over_forward = bare(pull([t for t, _ in pairs], xs, [u for _, u in pairs])) if pairs else None
+        for a, b, c in zip(expected, over_reverse, over_forward or [np.zeros_like(e) for e in expected], strict=True):
+            scale = max(1.0, float(np.max(np.abs(a), initial=0.0)))
+            np.testing.assert_allclose(b, a, rtol=0, atol=1e-11 * scale)
+            np.testing.assert_allclose(c, a, rtol=0, atol=1e-11 * scale)
 
 
 @check(lambda record: not record.differentiable)

@@ -37,6 +37,7 @@ LAYERS: tuple[frozenset[str], ...] = (
 CORE_ORDER = (
     *(
         "errors",
+        "dual",
         "modes",
         "arrays",
         "hooks",
@@ -67,6 +68,7 @@ CORE_ORDER = (
         "function",
         "anomaly",
         "differentiate",
+        "forward",
     ),
 )
 

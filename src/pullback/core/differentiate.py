@@ -11,7 +11,8 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
-from pullback.core import arrays, modes
+from pullback.core import arrays, dual, modes
+from pullback.core.dual import OPEN
 from pullback.core.engine import Pass, run
 from pullback.core.errors import lesson
 from pullback.core.graph import LEAF_NUMBER, Node, reach
@@ -180,10 +181,14 @@ def grad(
         found = unmask(task.captured.get(edge) if edge in targets[k + 1 :] else task.captured.pop(edge, None))
         if found is not None:
             kind = type(x) if isinstance(x, Tensor) else type(outs[0]) if isinstance(outs[0], Tensor) else Tensor
-            if create_graph:
+            if task.settle is not None:
+                results.append(task.settle(found))
+            elif create_graph:
                 result = _connect(found, targets, True)
                 shared = any(result is other for other in (*results, *seeds))
-                results.append(wrap(kind, result._array, BORROWED, result._resolved()) if shared else result)
+                results.append(
+                    wrap(kind, result._array, BORROWED, dual.at(result._resolved(), result)) if shared else result
+                )
             else:
                 alone = getrefcount(found) == IN_A_VARIABLE and _is_whole(found)
                 results.append(wrap(kind, found if alone else arrays.copy(found, arrays.namespace(found))))
@@ -214,8 +219,12 @@ def _run(
 
         task.check = checker(settings)
     roots = []
-    for k, (output, seed) in enumerate(zip(outputs, seeds, strict=True)):
-        roots.append((_edge_of_output(output, k), seed if create_graph else seed._array))
+    edges = [_edge_of_output(output, k) for k, output in enumerate(outputs)]
+    if OPEN and not create_graph:
+        task.settle = dual.settle(edges, seeds)
+        task.record = task.settle is not None
+    for edge, seed in zip(edges, seeds, strict=True):
+        roots.append((edge, seed if task.record else seed._array))
     if settings.watcher is not None and not create_graph:
         settings.watcher.passes([edge[0] for edge, _ in roots] + [edge[0] for edge in map(_place, seeds) if edge])
     return run(roots, task)

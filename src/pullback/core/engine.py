@@ -43,6 +43,12 @@ class Pass:
         The leaves among the targets add to their ``.grad``, as in a pass without targets.
     connect
         Under `record`: what makes a leaf's cotangent differentiable where it is a constant.
+    settle
+        What drops the graph of a result, where the pass is recorded only for the sake of tangents (`core/forward.py`).
+    probing
+        The cotangents stand for all cotangents (forward mode asks how a rule depends on them); their values mean nothing.
+    linear
+        Under `record`: only how results depend on the cotangents matters, and what was saved counts as constant.
     """
 
     __slots__ = (
@@ -52,12 +58,15 @@ class Pass:
         "connect",
         "depth",
         "final",
+        "linear",
         "node",
         "number",
         "outer",
+        "probing",
         "record",
         "retain",
         "running",
+        "settle",
         "target_nodes",
         "targets",
     )
@@ -73,6 +82,8 @@ class Pass:
         self.final: list[Callable[[], object]] = []
         self.check: Callable[[Node, Any], object] | None = None
         self.connect: Any = None
+        self.settle: Any = None
+        self.probing = self.linear = False
         self.accumulate = False
         self.node: Node | None = None
         self.outer: Pass | None = None

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pullback.core import modes, rules
+from pullback.core import dual, modes, rules
+from pullback.core.dual import OPEN, dual_at
 from pullback.core.errors import lesson
 from pullback.core.graph import NOT_A_TENSOR, next_number
 from pullback.core.keep import CONTAINERS, is_among, keep, plain
@@ -122,6 +123,8 @@ class Function:
         """Call the Function; record it when an argument is a Tensor that requires gradients."""
         if kwargs or cls.separate:
             args = _bind(cls, args, kwargs)
+        if OPEN and any(isinstance(x, Tensor) and dual_at(x._edge) is not None for x in args):
+            return dual.push(cls, args, {})
         mode = _current()
         recording = mode._recording
         ctx = _new(cls._node)

@@ -16,6 +16,7 @@ import warnings
 from contextvars import ContextVar
 from typing import Any
 
+from pullback.core.dual import OPEN, dual_at
 from pullback.core.errors import lesson
 
 
@@ -33,7 +34,7 @@ class Mode:
         """Told whenever the value of a Tensor leaves the graph; whoever watches a rule wants to know."""
         settings = self._settings
         if settings is not PLAIN:
-            if settings.watcher is not None and tensor.requires_grad:
+            if settings.watcher is not None and (tensor.requires_grad or (OPEN and dual_at(tensor._edge) is not None)):
                 settings.watcher.leaves(tensor, how)
             if settings.function is not None:
                 settings.function._leaves(tensor, how)

@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pullback.core import arrays, modes, rules, views
+from pullback.core import arrays, dual, modes, rules, views
 from pullback.core.attributes import hand_out
+from pullback.core.dual import OPEN, dual_at
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
 from pullback.core.keep import all_harmless, may_carry
 from pullback.core.masked import Masked, unmask
@@ -120,7 +121,7 @@ class PrimitiveNode(Node):
 
     def _pull_recorded(self, cotangents: list[Any], masked: Masked | None, task: Any) -> Any:
         """The same rule on Tensors; a delayed error where a value left the graph on the way."""
-        ctx, reason = self._recorded()
+        ctx, reason = self._recorded(task)
         ctx.needs_input_grad = tuple([task.wants(edge) for edge in self._edges])
         watcher = Watcher([*self._edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]])
         token = modes.enter(modes.plain(True, _current()._settings.replace(watcher=watcher)))
@@ -130,6 +131,7 @@ class PrimitiveNode(Node):
         finally:
             modes.leave(token)
         if watcher.cuts or reason:
+            tangents = OPEN and dual.moves(self, cotangents)
             edges = [*self._edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]]
             why = reason or f"its backward took a value out of the graph by {', '.join(watcher.cuts)}."
             what = f"the second derivative of {self._operator.__name__} is refused"
@@ -137,6 +139,8 @@ class PrimitiveNode(Node):
                 g if g is None else refused(unmask(g), edges, self, what, f"{why} It would be silently wrong.")
                 for g in grads
             ]
+            if tangents:
+                raise rules.no_tangent(self, what, why)
         return grads
 
     def _project(self, ctx: Any, grads: list[Any], masked: Masked | None, xp: Any) -> list[Any]:
@@ -176,14 +180,18 @@ class PrimitiveNode(Node):
                 hand_out(shadow)
         return shadow
 
-    def _recorded(self) -> tuple[Any, str]:
+    def _recorded(self, task: Any) -> tuple[Any, str]:
         """A ctx with the saved values as Tensors in the graph and the differentiable namespace; and why not, if not."""
         shadow = self._shadow()
         shadow.xp = Recorded.xp
         entries = self._entries()
-        shadow._saved = tuple([_connected(entry, self) for entry in entries])
-        for name, (_, (entry,)) in self.__dict__.get("_kept", {}).items():
-            shadow.__dict__[name] = _connected(entry, self)
+        found = [_connected(entry, self) for entry in entries]
+        kept = {name: _connected(entry, self) for name, (_, (entry,)) in self.__dict__.get("_kept", {}).items()}
+        if OPEN:
+            found = [dual.reopened(self, value, task) for value in found]
+            kept = {name: dual.reopened(self, value, task) for name, value in kept.items()}
+        shadow._saved = tuple(found)
+        shadow.__dict__.update(kept)
         reason = self._recompute(shadow, entries) if self._saved.__class__ is Saved else ""
         return shadow, reason
 
@@ -321,6 +329,8 @@ class Primitive:
     view: ClassVar[bool] = False
     #: ``mask_rule(ctx, grad, masked, position, xp)`` carries structural zeros through the rule; ``None`` drops them.
     mask_rule: ClassVar[Any] = None
+    #: ``jvp(xp, args, tangents, y)``, where partial derivatives tell it; otherwise it is derived, see forward.py.
+    jvp: ClassVar[Any] = None
     node_base: ClassVar[type] = PrimitiveNode
     _node: ClassVar[type]
 
@@ -363,6 +373,8 @@ class Primitive:
                     first = array
                 edge = value._edge
                 if edge is not None and edge.__class__ is not tuple:
+                    if OPEN and dual_at(edge) is not None:
+                        return dual.push(cls, args, options)
                     edge = edge.resolve(value)
                 edges.append(edge)
                 if edge is None:
@@ -411,6 +423,8 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     edge = x._edge
     if edge is not None:
         if edge.__class__ is not tuple:
+            if OPEN and dual_at(edge) is not None:
+                return dual.push(cls, (x,), options)
             edge = edge.resolve(x)
         if edge is not None and mode is not _ON and not mode._recording and mode is not _OFF:
             mode._reads(x)
@@ -610,7 +624,7 @@ def _lent(cotangent: Any) -> Any:
         cotangent = cotangent.view()
         cotangent.setflags(write=False)
     elif isinstance(cotangent, Tensor):
-        cotangent = wrap(type(cotangent), cotangent._array, BORROWED, cotangent._resolved())
+        cotangent = wrap(type(cotangent), cotangent._array, BORROWED, dual.at(cotangent._resolved(), cotangent))
     return cotangent
 
 

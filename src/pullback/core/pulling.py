@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, modes, rules
+from pullback.core import arrays, dual, modes, rules
 from pullback.core.ctx import CLEARED, Ctx, Pull, pulling, unpack_attribute
+from pullback.core.dual import OPEN
 from pullback.core.errors import lesson
 from pullback.core.graph import NOT_A_TENSOR
 from pullback.core.masked import unmask
@@ -145,7 +146,9 @@ class FunctionNode(Ctx):
             pulling.reset(outer)
 
     def _pull_recorded(self, cotangents: list[Any], pull: Pull, task: Any) -> Any:
-        doubt = self._recompute(pull) or self._left_behind()
+        doubt = "" if task.linear else self._recompute(pull) or self._left_behind()
+        if OPEN:
+            self._reopen(pull, task)
         incoming = self._incoming(cotangents, True)
         watcher = Watcher([*self._edges, (self, 0), *[c._resolved() for c in incoming if isinstance(c, Tensor)]])
         settings = modes.current()._settings.replace(watcher=watcher)
@@ -156,6 +159,8 @@ class FunctionNode(Ctx):
             modes.leave(token)
         reason = self._reason_to_refuse(watcher, doubt)
         if reason:
+            if OPEN and dual.moves(self, incoming):
+                raise rules.no_tangent(self, *reason[:2])
             edges = [*self._edges, *[c._resolved() for c in incoming if isinstance(c, Tensor)]]
             grads = [g if g is None else refused(g, edges, self, *reason) for g in grads]
         return grads
@@ -224,6 +229,16 @@ class FunctionNode(Ctx):
                 pull.attributes[name] = rebuild(structure, iter(values))
         return doubt or (self._recompute_carriers(pull, second) if self._opaque else "")
 
+    def _reopen(self, pull: Pull, task: Any) -> None:
+        """Saved values with their tangents, or as constants."""
+        entries = self.saved_tensors if pull.entries is None else pull.entries
+        pull.entries = tuple([dual.reopened(self, value, task) for value in entries])
+        for name, (_, kept) in (self._kept or {}).items():
+            if kept and name not in pull.attributes:
+                value = self._kept_attribute(name)
+                fresh = [dual.reopened(self, tensor, task) for tensor in tensors_in(value)]
+                pull.attributes[name] = rebuild(value, iter(fresh))
+
     def _keeps_containers(self) -> bool:
         """True when an attribute is a container of Tensors, which has to be the same object during one call of backward."""
         return any(not isinstance(structure, Tensor) for structure, _ in (self._kept or {}).values())
@@ -258,7 +273,7 @@ class FunctionNode(Ctx):
 def _lent(tensor: Tensor, any_layout: bool) -> Tensor:
     """A cotangent as a rule gets it: at the same place in the graph, contiguous, copied before it is written into."""
     array = tensor._array if any_layout else arrays.contiguous(tensor._array)
-    return wrap(type(tensor), array, BORROWED, tensor._resolved())
+    return wrap(type(tensor), array, BORROWED, dual.at(tensor._resolved(), tensor))
 
 
 def no_backward(ctx: Any, *grad_outputs: Any) -> Any:

@@ -17,9 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, modes
+from pullback.core import arrays, dual, modes
+from pullback.core.dual import OPEN, dual_at
+from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.graph import Node, reach
-from pullback.core.refusal import refused
+from pullback.core.refusal import THREE_REMEDIES, refused
 from pullback.core.saved import pack, unpack
 from pullback.core.tensor import Tensor, wrap
 
@@ -74,7 +76,8 @@ class Rerun:
 
     def arguments(self, node: Node) -> list[Any]:
         """The arguments, checked to be what they were."""
-        return [unpack(value, node, "an input") if packed else value for packed, value in self._arguments]
+        found = [unpack(value, node, "an input") if packed else value for packed, value in self._arguments]
+        return [dual.reopened(node, value, None) for value in found] if OPEN else found
 
 
 class Recomputed:
@@ -120,7 +123,7 @@ class Recomputed:
                 f"a value left the graph in forward by {', '.join(self.watcher.cuts)}, so its dependence on the inputs "
                 "cannot be recovered.",
             )
-        return new if new.requires_grad else wrap(type(new), old._array, old._buffer)
+        return new if new.requires_grad or (OPEN and dual_at(new._edge)) else wrap(type(new), old._array, old._buffer)
 
     def vouch_for(self, kind: Any, old: Any, new: Any, what: str) -> Any:
         """The same for what a Primitive kept: bare arrays, numbers, containers of them.
@@ -158,6 +161,10 @@ class Recomputed:
         return same_numbers(old, getattr(self._elsewhere, name, None))
 
     def _refuse(self, old: Tensor, what: str, why: str) -> Any:
+        if OPEN and dual.moves(self.node, ()):
+            raise lesson(
+                DerivativeRefused, f"the tangent of a derivative is refused: {what}", why=why, instead=THREE_REMEDIES
+            )
         return refused(
             old,
             self.node._edges,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pullback.core import arrays
+from pullback.core import arrays, dual
 from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.graph import Node, next_number
 from pullback.core.masked import unmask
@@ -56,6 +56,7 @@ class Refusal(Node):
         line = recorded_at(self, self.source)
         if line:
             error.add_note(line)
+        error._pullback_refusal = True  # type: ignore[attr-defined]
         error._pullback_located = True  # type: ignore[attr-defined]  # it names the Function; this node is of no interest
         raise error
 
@@ -101,10 +102,10 @@ def refused(
     """The same values, with a delayed error as their place in the graph; `at` is the node whose derivative it is."""
     own = tensor._resolved()
     node = Refusal((*edges, own), tensor, what, why, instead, error, at)
-    return wrap(type(tensor), tensor._array, tensor._buffer, (node, 0)) if node._edges else tensor
+    return wrap(type(tensor), tensor._array, tensor._buffer, dual.at((node, 0), tensor)) if node._edges else tensor
 
 
 def constant(tensor: Tensor, edges: Iterable[Any]) -> Any:
     """The same values, connected to the inputs by a derivative of zero."""
     node = Constant(edges, tensor)
-    return wrap(type(tensor), tensor._array, tensor._buffer, (node, 0)) if node._edges else tensor
+    return wrap(type(tensor), tensor._array, tensor._buffer, dual.at((node, 0), tensor)) if node._edges else tensor

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays
-from pullback.core.errors import lesson
+from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.graph import Node
 from pullback.core.masked import Masked
 from pullback.core.places import defined_at
@@ -150,3 +150,13 @@ def fit(node: Node, position: int, cotangent: Any, xp: Any) -> Any:
     if cotangent.__class__ is Masked:
         return Masked(arrays.project(cotangent.value, shape, dtype, xp), lambda: arrays.any_to(cotangent.mask, shape))
     return arrays.project(cotangent, shape, dtype, xp)
+
+
+def no_tangent(node: Any, what: str, why: str) -> Any:
+    """The error for a rule that lost the tangent of what it was given."""
+    return lesson(
+        DerivativeRefused,
+        f"the tangent of the derivative of {node._operator.__name__} is refused: {what}",
+        why=why,
+        instead="Tensor operators in backward; or the derivative of unpack_dual(x).primal, which has no tangent.",
+    )

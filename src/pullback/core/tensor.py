@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, modes
+from pullback.core import arrays, dual, modes
+from pullback.core.dual import OPEN, Dual, dual_at, without
 from pullback.core.errors import lesson
 from pullback.core.graph import LEAF_NUMBER, Node, next_number
 from pullback.core.hooks import Hooks, RemovableHandle, register
@@ -90,7 +91,8 @@ class AccumulateGrad(Node):
         if cotangents[0] is None or self.variable._edge is None:  # it stopped asking for gradients meanwhile
             return
         if task.record:
-            self.variable._accumulate(task.connect(cotangents[0], ((self, 0),), True), True)
+            settle = task.settle or (lambda found: task.connect(found, ((self, 0),), True))
+            self.variable._accumulate(settle(cotangents[0]), True)
         elif getrefcount(cotangents[0]) == IN_A_LIST and not (
             self._hooks and self._hooks.post
         ):  # only this list holds it
@@ -201,6 +203,8 @@ class Tensor:
             parts.append(f"grad_fn=<{self.grad_fn._name()}>")
         elif self.requires_grad:
             parts.append("requires_grad=True")
+        if OPEN and (tangent := dual.tangent_of(self)) is not None:
+            parts.append(f"tangent={tangent.tolist()}")
         return f"tensor({', '.join(parts)})"
 
     # --------------------------------------------------------------------------------------------- place in the graph
@@ -232,6 +236,13 @@ class Tensor:
                 f"Only Tensors of floating point and complex dtype can require gradients, this one is {self.dtype}",
                 why="a derivative needs values that can change by small amounts.",
                 instead="make it floating point first, for example tensor(..., dtype=float).",
+            )
+        if requires_grad and OPEN and dual_at(self._edge) is not None:
+            raise lesson(
+                RuntimeError,
+                "requires_grad_() was called on a dual number",
+                why="it would be a variable, and at the same time a function of another one.",
+                instead="make_dual(x.requires_grad_(), tangent): ask for gradients before it gets a tangent.",
             )
         if requires_grad is not (self._edge.__class__ is Leaf):
             self._edge = Leaf() if requires_grad else None
@@ -276,7 +287,11 @@ class Tensor:
     def _view(self) -> Any:
         """The `View` of a view, ``None`` for anything else."""
         edge = self._edge
-        return None if edge is None or edge.__class__ is tuple or edge.__class__ is Leaf else edge
+        if edge is None or edge.__class__ is tuple or edge.__class__ is Leaf:
+            return None
+        if edge.__class__ is Dual:
+            return None if edge.inner is None or edge.inner.__class__ is tuple else edge.inner
+        return edge
 
     @property
     def _version(self) -> int:
@@ -295,8 +310,9 @@ class Tensor:
             self._buffer = Buffer(borrowed=True)
         if self._buffer is None:
             self._buffer = Buffer()
-            if self._edge.__class__ is tuple:
-                self._edge[0]._adopt_buffer(self._edge[1], self._buffer)
+            edge = without(self._edge)
+            if edge.__class__ is tuple:
+                edge[0]._adopt_buffer(edge[1], self._buffer)
         return self._buffer
 
     def detach(self) -> Tensor:
@@ -306,7 +322,7 @@ class Tensor:
         alias._buffer = buffer = self._shared_buffer()
         if buffer.borrowed:
             buffer.views += (weakref.ref(self), weakref.ref(alias))
-        buffer.locked = buffer.locked or self._edge.__class__ is tuple
+        buffer.locked = buffer.locked or without(self._edge).__class__ is tuple
         return alias
 
     @property
@@ -337,7 +353,7 @@ class Tensor:
                 instead="use y = x.detach().",
             )
         modes.current()._leaves(self, "detach_()")
-        if self._edge.__class__ is tuple:
+        if without(self._edge).__class__ is tuple:
             self._shared_buffer().detached = True  # whoever saved this Tensor relied on its place in the graph
         self._edge = None
         return self
@@ -368,7 +384,7 @@ class Tensor:
 
     def _is_locked(self) -> bool:
         buffer = self._buffer
-        return self._edge.__class__ is tuple or (buffer is not None and (buffer.locked or buffer.borrowed))
+        return without(self._edge).__class__ is tuple or (buffer is not None and (buffer.locked or buffer.borrowed))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         if self._edge is not None and self.requires_grad:

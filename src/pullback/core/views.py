@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, modes
+from pullback.core import arrays, dual, modes
+from pullback.core.dual import OPEN, without
 from pullback.core.errors import lesson
 from pullback.core.graph import Node, next_number
 from pullback.core.masked import Masked, unmask
@@ -50,11 +51,11 @@ class View:
         self.edge = edge
         self.forbidden = forbidden
         base._shared_buffer().viewed = True
-        self.seen = base._edge
+        self.seen = without(base._edge)
 
     def resolve(self, tensor: Tensor) -> Any:
         """The current edge of this view, or ``None`` without gradients."""
-        place = self.base._edge
+        place = without(self.base._edge)
         if place is not self.seen and place is not None:
             if self.forbidden:
                 raise lesson(
@@ -249,22 +250,26 @@ def write(target: Tensor, value: Tensor) -> Tensor:
         )
     _check_cast(arrays.dtype_of(new), arrays.dtype_of(old))
     edge = value._resolved()
+    tangent = dual.tangent_of(value) if OPEN else None
     own(target)
     if arrays.is_mutable(target._array):
         target._array[...] = new
     else:
         _rebind(target, new)
-    wrote(target, edge)
+    wrote(target, edge, tangent)
     return target
 
 
-def wrote(target: Tensor, edge: Any) -> None:
-    """After the memory of `target` was written: log it, and give it the history `edge`."""
+def wrote(target: Tensor, edge: Any, tangent: Any = None) -> None:
+    """After the memory of `target` was written: log it, and give it the history `edge`, and the tangent."""
     mode = modes.current()
+    whole = dual.written(target, tangent) if OPEN else None
     target._shared_buffer().wrote(target._array)
     mode._wrote(target)
     if mode._recording:
         rebase(target, edge)
+    if OPEN:
+        dual.place(target, whole)
 
 
 def rebase(target: Tensor, edge: Any) -> None:
@@ -274,7 +279,7 @@ def rebase(target: Tensor, edge: Any) -> None:
         base = view.base
         if edge is None and not base.requires_grad:
             return
-        before = base._edge
+        before = without(base._edge)
         base._edge = (WriteView(base, edge, view.steps, target.dtype), 0)
         _move_retained_grad(base, before, base._edge)
         if view.edge is not None and view.edge[0]._hooks is not None:
@@ -285,7 +290,7 @@ def rebase(target: Tensor, edge: Any) -> None:
         if old is None:
             return
         edge = (Overwrite(target, old), 0)
-    _move_retained_grad(target, target._edge, edge)
+    _move_retained_grad(target, without(target._edge), edge)
     target._edge = edge
 
 
@@ -320,7 +325,7 @@ def own(target: Tensor) -> None:
             other._array = base._array
         else:
             other._array = replay(other._view.steps, base._array)
-            other._view.seen = base._edge
+            other._view.seen = without(base._edge)
 
 
 def _rebind(target: Tensor, new: Any) -> None:

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, modes
+from pullback.core import arrays, dual, modes
+from pullback.core.dual import OPEN, dual_at
 from pullback.core.elision import made, temporary
 from pullback.core.errors import lesson
 from pullback.core.graph import FREED, NOT_A_TENSOR, next_number
@@ -81,6 +82,25 @@ def _times(ct: Any, partial: Any, xp: Any) -> Any:
     elif hasattr(partial, "dtype") and arrays.is_complex(partial.dtype):
         partial = xp.conj(partial)
     return ct * partial
+
+
+def _directional(names: tuple[str, ...], partials: Any, uses: Any) -> Any:
+    """The jvp of an elementwise operator: the tangents times the partial derivatives."""
+
+    def jvp(xp: Any, args: Any, tangents: Any, y: Any) -> Any:
+        values = {"xp": xp, "y": y, **dict(zip(names, args, strict=True))}
+        total = None
+        for partial, used, tangent in zip(partials, uses, tangents, strict=True):
+            if tangent is None or partial is None or partial is ZERO:
+                continue
+            if isinstance(partial, str):
+                term = tangent if partial is ONE else -tangent
+            else:
+                term = tangent * partial(*[values[name] for name in used])
+            total = term if total is None else total + term
+        return total
+
+    return jvp
 
 
 def introduce(function: Any, name: str, operator: Any, *arguments: str) -> Any:
@@ -197,6 +217,7 @@ def unary(
         "mask_rule": staticmethod(carry if isinstance(partial, str) else select),
         "node_name": node_name or f"{name.title().replace('_', '')}Backward0",
         "node_base": ElementwiseNode,
+        "jvp": None if backward else staticmethod(_directional(("x",), (partial,), (uses,))),
         "__doc__": doc or f"Elementwise ``{name}``.",
         "__module__": __name__,
     }
@@ -226,6 +247,8 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
             return general(x)
         edge = x._edge
         if edge is not None:
+            if OPEN and dual_at(edge) is not None:
+                return dual.push(operator, (x,), {})
             mode = _current()
             if mode is not _ON and not mode._recording:
                 if mode is not _OFF:
@@ -355,6 +378,7 @@ def binary(
         "mask_rule": staticmethod(carry if all(isinstance(p, str) for p in partials) else select),
         "node_name": node_name or f"{name.title().replace('_', '')}Backward0",
         "node_base": ElementwiseNode,
+        "jvp": staticmethod(_directional(("a", "b"), partials, uses)),
         "__doc__": doc or f"Elementwise ``{name}``.",
         "__module__": __name__,
     }
@@ -466,6 +490,8 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                     return general(a, b)
                 _remember(array_b)
             if edge_a is not None or edge_b is not None:
+                if OPEN and (dual_at(edge_a) or dual_at(edge_b)):
+                    return dual.push(operator, (a, b), {})
                 mode = _current()
                 if mode is not _ON and not mode._recording:
                     if mode is not _OFF:

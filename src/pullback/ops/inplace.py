@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, modes, views
+from pullback.core import arrays, dual, modes, views
+from pullback.core.dual import OPEN, dual_at, without
 from pullback.core.errors import lesson
 from pullback.core.primitive import Primitive
 from pullback.core.tensor import Leaf, Tensor, wrap
@@ -30,9 +31,11 @@ from pullback.ops.structure import moved, zero_elsewhere
 
 # ------------------------------------------------------------------------------------------------------------ the value
 def is_recorded(value: Any) -> bool:
-    """True when a value brings a history with it: a Tensor that requires gradients, while recording."""
+    """True when a value brings a history with it: a Tensor that requires gradients, while recording; or a tangent."""
     if not isinstance(value, Tensor) or value._edge is None:
         return False
+    if OPEN and dual_at(value._edge) is not None:
+        return True
     mode = modes.current()
     if mode._recording:
         return value.requires_grad
@@ -208,7 +211,7 @@ def _write_advanced(target: Tensor, key: Key, value: Any, recorded: bool) -> Non
         value = _bare_value(value, target._array)
     views.own(target)
     result = IndexPut.apply(target, value, key=key, in_place=True)
-    views.wrote(target, result._edge)
+    views.wrote(target, result._resolved(), dual.tangent_of(result) if OPEN else None)
 
 
 # ------------------------------------------------------------------------------------------------- results written back
@@ -221,6 +224,10 @@ def write_result(target: Tensor, call: Callable[..., Any], *args: Any, **options
     views.check_writable(target)
     if not modes.current()._recording:
         return views.write(target, call(target, *args, **options))
+    if OPEN and dual_at(target._edge) is not None:  # what is saved then is not the stand-in
+        xp = arrays.namespace(target._array)
+        result, _ = _compute(target, arrays.copy(target._array, xp), call, args, options)
+        return views.write(target, result)
     result, holder = _compute(target, target._array, call, args, options)
     held = holder()
     if held is not None:
@@ -234,7 +241,7 @@ def write_result(target: Tensor, call: Callable[..., Any], *args: Any, **options
 
 def _compute(target: Tensor, array: Any, call: Any, args: Any, options: Any) -> tuple[Any, Any]:
     """The result of `call` on a stand-in for `target`, and a weak reference to the stand-in."""
-    private = wrap(type(target), array, None, target._resolved())
+    private = wrap(type(target), array, None, dual.at(target._resolved(), target))
     result = call(private, *[private if value is target else value for value in args], **options)
     return result, weakref.ref(private)
 
@@ -268,6 +275,8 @@ def _in_place_method(method: str, name: str) -> Callable[..., Any]:
 
 def _is_plain(x: Tensor, mode: Any) -> bool:
     """True when nothing about `x` is to be recorded, nor told to whoever watches."""
+    if OPEN and dual_at(x._edge) is not None:
+        return False
     return x._edge is None or mode is modes.OFF or (mode is modes.ON and not x.requires_grad)
 
 
@@ -415,15 +424,15 @@ def reshape_in_place(target: Tensor, call: Callable[..., Any], *args: Any, **opt
             why="its views find their place by the old shape.",
             instead="the out-of-place form, for example x = x.unsqueeze(axis), which shares memory too.",
         )
-    view = call(wrap(type(target), target._array, None, target._resolved()), *args, **options)
-    edge = view._resolved()
+    view = call(wrap(type(target), target._array, None, dual.at(target._resolved(), target)), *args, **options)
+    edge = dual.at(view._resolved(), view)
     target._shared_buffer().touch()
     target._array = view._array
     if old is None:
         target._edge = edge
     else:
         steps = old.steps + (view._view.steps if view._view is not None else ())
-        target._edge = views.View(old.base, steps, edge, old.forbidden)
+        target._edge = views.View(old.base, steps, without(edge), old.forbidden)
     return target
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays
+from pullback.core.dual import OPEN, dual_at
 from pullback.core.engine import current_pass
 from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.graph import Node, next_number
@@ -51,10 +52,11 @@ class Kink(Node):
         ct = cotangents[0]
         at_kink = self.where & ct.mask if ct.__class__ is Masked else self.where
         if ct is not None and arrays.namespace(at_kink).any(at_kink):
-            raise self._refusal(at_kink)
+            raise self.refusal(at_kink)
         return cotangents
 
-    def _refusal(self, at_kink: Any) -> DerivativeRefused:
+    def refusal(self, at_kink: Any) -> DerivativeRefused:
+        """What is raised where a cotangent arrives at these entries."""
         point = [tuple(map(int, index)) for index in np.argwhere(np.asarray(at_kink))[:3]]
         return lesson(
             DerivativeRefused,
@@ -68,13 +70,24 @@ class Kink(Node):
 
 def kink(slope: Any, where: Any, operator_name: str) -> Any:
     """`slope`, with its derivative refused at the entries `where`; bare arrays come back as they are."""
-    if not isinstance(slope, Tensor) or slope._resolved() is None:
+    if not isinstance(slope, Tensor) or slope._edge is None:
         return slope
     xp = arrays.namespace(slope._array)
     mask = where._array if isinstance(where, Tensor) else where
     if not xp.any(mask):
         return slope
-    node = Kink(slope, xp.broadcast_to(mask, slope._array.shape), operator_name)
+    return guarded(slope, Kink(slope, xp.broadcast_to(mask, slope._array.shape), operator_name))
+
+
+def guarded(slope: Tensor, node: Kink) -> Any:
+    """`slope`, with `node` behind it, which refuses its derivative: at once, where it already has a tangent."""
+    task = current_pass()
+    if task is not None and task.linear:  # the slope itself is all that is asked for
+        return slope
+    if OPEN and dual_at(slope._edge) is not None:
+        raise node.refusal(node.where)
+    if slope._resolved() is None:
+        return slope
     return wrap(type(slope), slope._array, slope._buffer, (node, 0))
 
 

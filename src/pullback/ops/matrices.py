@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays
+from pullback.core.engine import current_pass
 from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.masked import Masked
 from pullback.core.primitive import PrimitiveNode
@@ -219,6 +220,12 @@ def refuse(operator: str, where: Any, point: str, why: str, instead: str) -> Non
     )
 
 
+def is_probing() -> bool:
+    """True while forward mode asks how a rule depends on its cotangents: their values say nothing about a function then."""
+    task = current_pass()
+    return task is not None and task.probing
+
+
 def refuse_coinciding(operator: str, what: str, values: Any, same: Any, asked: Any, instead: str) -> None:
     """Refuse the vectors of repeated `values` (..., n), where `asked` (..., n) says that they have a cotangent."""
     xp = arrays.namespace(same)
@@ -238,6 +245,8 @@ def refuse_coinciding(operator: str, what: str, values: Any, same: Any, asked: A
 
 def refuse_phase(operator: str, turned: Any, sizes: Any) -> None:
     """Refuse a cotangent that asks how complex vectors turn: `turned` (..., n) is the part of it along the phase."""
+    if is_probing():
+        return
     turned, sizes = bare(turned), bare(sizes)
     xp = arrays.namespace(turned)
     refuse(
@@ -262,7 +271,7 @@ def complement(xp: Any, operator: str, vectors: Any, others: Any, ct_others: Any
     limit = eps_of(turned) ** 0.25 * own.max(own.abs(size), axis=(-2, -1))
     refuse(
         operator,
-        loose > limit,
+        loose > (np.inf if is_probing() else limit),
         "the result is differentiated through the basis of a complement",
         "the columns beyond the rank are any basis of a subspace; a function that depends on the choice has no derivative.",
         "the reduced form (full_matrices=False, mode='reduced'); or a function of the subspace: U₂ U₂ᴴ.",

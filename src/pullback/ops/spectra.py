@@ -14,8 +14,8 @@ import numpy as np
 from pullback.core import arrays
 from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.primitive import Primitive
-from pullback.core.tensor import Tensor, wrap
-from pullback.ops.kinks import Kink
+from pullback.core.tensor import Tensor
+from pullback.ops.kinks import Kink, guarded
 from pullback.ops.linalg import matmul
 from pullback.ops.matrices import (
     ResultsNode,
@@ -233,10 +233,10 @@ def _vjp_of_values(xp: Any, u: Any, s: Any, vh: Any, ct: Any, wanted: Any) -> An
     slope = (u * columns(xp, shared(xp, ct, s) * xp.sign(s))) @ vh
     own = arrays.namespace(bare(s))
     zero = bare(s) == 0 if wanted is True else (bare(s) == 0) & wanted
-    if not own.any(zero) or not isinstance(slope, Tensor) or slope._resolved() is None:
+    if not own.any(zero) or not isinstance(slope, Tensor) or slope._edge is None:
         return slope
     at_kink = own.broadcast_to(each_matrix(own, own.any(zero, axis=-1)), slope.shape)
-    return wrap(type(slope), slope._array, slope._buffer, (ZeroValue(slope, at_kink, "svd"), 0))
+    return guarded(slope, ZeroValue(slope, at_kink, "svd"))
 
 
 class ZeroValue(Kink):
@@ -244,7 +244,7 @@ class ZeroValue(Kink):
 
     __slots__ = ()
 
-    def _refusal(self, at_kink: Any) -> DerivativeRefused:
+    def refusal(self, at_kink: Any) -> DerivativeRefused:
         index = tuple(np.argwhere(np.asarray(at_kink))[0, :-2].tolist())
         which = f" (matrix {index} of the stack)" if index else ""
         return lesson(

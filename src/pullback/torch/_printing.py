@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core import dual
+from pullback.core.dual import OPEN
 from pullback.torch._dtypes import default_complex, get_default_dtype
 
 PRECISION, THRESHOLD, EDGE_ITEMS, LINE_WIDTH = 4, 1000, 3, 80
@@ -110,6 +112,9 @@ def tensor_text(tensor: Any) -> str:
         suffixes.append(f"grad_fn=<{node.name()}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
+    if OPEN and (tangent := dual.tangent_of(tensor)) is not None:
+        shown = values_text(tangent._array, len("tangent=tensor("))
+        suffixes.append(f"tangent={shown if not tangent.ndim else tensor_text(tangent)}")
     return _with_suffixes(f"tensor({body}", suffixes) + ")"
 
 

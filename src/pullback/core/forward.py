@@ -1,0 +1,556 @@
+"""Forward mode: how an operator carries the tangents of its arguments over to its results.
+
+An operator that meets a dual number calls `push`.  It is applied once, to *primals*: Tensors over the same memory whose place
+is a node, `Primal`, on the way to where the argument came from.  The recorded call then tells the tangents:
+
+* an elementwise operator multiplies them by its partial derivatives;
+* a user's Function is asked for its ``jvp``;
+* anything else is pulled back twice.  The rule maps cotangents to cotangents, ``u → Jᵀu``; that map is linear, and its own
+  pullback is ``v → Jv``.
+
+What is computed for a tangent sees primals only, so no tangent ever has a tangent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from pullback.core import arrays, dual, modes, views
+from pullback.core.ctx import Pull, pulling
+from pullback.core.dual import OPEN, Dual, Level, dual_at, without
+from pullback.core.engine import Pass, run
+from pullback.core.errors import DerivativeRefused, lesson
+from pullback.core.function import Function
+from pullback.core.graph import Node, next_number, reach
+from pullback.core.masked import unmask
+from pullback.core.places import note
+from pullback.core.recompute import rebuild, tensors_in
+from pullback.core.recorded import Recorded
+from pullback.core.refusal import refused
+from pullback.core.tensor import Leaf, Tensor, hold_another_array, wrap
+from pullback.core.versions import Buffer
+from pullback.core.views import View
+
+_level: ContextVar[Level | None] = ContextVar("pullback dual level", default=None)
+
+
+# ------------------------------------------------------------------------------------------------------------- the level
+def current_level() -> Level | None:
+    """The level that is open in this context."""
+    return _level.get()
+
+
+def enter() -> None:
+    """Open a level.  There is one at a time."""
+    if _level.get() is not None:
+        raise lesson(
+            RuntimeError,
+            "Nested forward mode AD is not supported at the moment",
+            why="there is one level of dual numbers; a tangent has no tangent.",
+            instead="pullback.jvp for derivatives of derivatives, or grad inside the level: forward over reverse.",
+        )
+    level = Level()
+    OPEN.append(level)
+    _level.set(level)
+
+
+def leave() -> None:
+    """Close the level; every tangent of it is gone."""
+    level = _level.get()
+    if level is None:
+        raise lesson(
+            RuntimeError,
+            "Trying to exit a forward AD level, but none is open.",
+            instead="with dual_level(): ..., which enters and exits once.",
+        )
+    _level.set(None)
+    level.close()
+
+
+# ---------------------------------------------------------------------------------------------------------- dual numbers
+def carries(x: Any) -> bool:
+    """True for a Tensor that has a tangent now."""
+    return bool(OPEN) and isinstance(x, Tensor) and dual_at(x._edge) is not None
+
+
+def tangent_of(x: Tensor) -> Any:
+    """The tangent of a Tensor, ``None`` if it has none; that of a view is the same part of its base's."""
+    found = dual_at(x._edge)
+    if found is None:
+        return None
+    if found is not x._edge:
+        return views.replay(x._edge.steps, found.tangent)
+    if x._view is not None and x._buffer.stale(x._array, found.version):  # type: ignore[union-attr]
+        raise lesson(
+            RuntimeError,
+            "a view that a custom Function returned, or the Tensor that it is a view of, has been modified inplace",
+            why="the tangent that the Function gave it is that of the old value.",
+            instead="clone() the output of the custom Function, or write before calling it.",
+        )
+    return found.tangent
+
+
+def make(x: Tensor, tangent: Tensor, level: Level) -> Tensor:
+    """A Tensor with the value of `x` and a tangent.
+
+    It shares the memory of `x`, unless `x` is in a graph: then it has its own, so that no write to it escapes that graph.
+    """
+    if x.requires_grad:
+        alias = Recorded.xp.asarray(x, copy=True)
+    else:
+        alias = wrap(type(x), x._array, x._shared_buffer())
+    alias._edge = Dual(level, alias._resolved(), tangent)
+    return alias
+
+
+def primal(x: Tensor) -> Tensor:
+    """`x` without its tangent: the same memory, and the same place in the graph."""
+    return wrap(type(x), x._array, x._shared_buffer(), x._resolved()) if carries(x) else x
+
+
+def bare(x: Tensor) -> Tensor:
+    """`x` without tangent and without graph."""
+    return wrap(type(x), x._array, x._buffer)
+
+
+def settled(found: Any) -> Any:
+    """A derivative that is not to be differentiated again: without graph, with its tangent."""
+    tangent = tangent_of(found) if carries(found) else None
+    if tangent is None:
+        return bare(found)
+    level = dual_at(found._edge).level  # type: ignore[union-attr]
+    return wrap(type(found), found._array, found._buffer, Dual(level, None, bare(tangent)))
+
+
+def at(place: Any, x: Tensor) -> Any:
+    """`place`, with the tangent of `x`: where another Tensor with the value of `x` has to stand."""
+    found = dual_at(x._edge) if OPEN else None
+    return place if found is None else Dual(found.level, place, tangent_of(x))
+
+
+# ------------------------------------------------------------------------------------------------------------ the call
+class Primal(Node):
+    """The place of an argument while its tangent is being pushed: the way to where it came from, and the tangent."""
+
+    __slots__ = ("tangent",)
+
+    def __init__(self, kind: Any, array: Any, edge: Any, tangent: Any = None, level: Any = None) -> None:
+        self._edges = (edge,) if edge else ()
+        self._number = next_number()
+        self._saved = None
+        self._hooks = None
+        self._kind = kind
+        self._specs = ((array.shape, arrays.dtype_of(array)),)
+        self.tangent = tangent
+        note(self)
+        if level is not None:
+            level.holders.add(self)
+
+    def _name(self) -> str:
+        return "PrimalBackward"
+
+    def _pull(self, cotangents: list[Any], task: Any) -> Any:
+        return cotangents
+
+
+class Argument:
+    """A dual number among the arguments: the Tensor that stands in for it, and its tangent."""
+
+    def __init__(self, source: Tensor) -> None:
+        self.source = source
+        self.level = dual_at(source._edge).level  # type: ignore[union-attr]
+        tangent = tangent_of(source)
+        dtype = source.dtype
+        self.tangent = tangent if tangent.dtype == dtype else Recorded.xp.astype(tangent, dtype)
+        self.differentiable = source.requires_grad
+        node = Primal(type(source), source._array, source._resolved(), self.tangent, self.level)
+        self.edge = (node, 0)
+        self.primal: Any = wrap(type(source), source._array, source._shared_buffer(), self.edge)
+
+    def constant(self, value: Any) -> Any:
+        """The stand-in as user code may see it: without a graph where the argument has none."""
+        return bare(value) if value is self.primal and not self.differentiable else value
+
+
+class Call:
+    """An operator, applied to primals, with recording on."""
+
+    def __init__(self, operator: Any, args: Sequence[Any], options: dict[str, Any]) -> None:
+        mode = modes.current()
+        self.operator = operator
+        self.recording = mode._recording
+        self.given: dict[int, Argument] = {}  # a Tensor given twice is one argument
+        for x in args:
+            if carries(x) and id(x) not in self.given:
+                self.given[id(x)] = Argument(x)
+        self.arguments = list(self.given.values())
+        self.level = self.arguments[0].level
+        self.args = [self.given[id(x)].primal if id(x) in self.given else x for x in args]
+        #: whether the results belong to a graph, and whether the tangents do
+        self.recorded = self.recording and any(isinstance(x, Tensor) and x.requires_grad for x in args)
+        self.connected = self.recorded or (self.recording and any(a.tangent.requires_grad for a in self.arguments))
+        settings = mode._settings.replace(function=None) if self.recorded else modes.PLAIN
+        token = modes.enter(modes.plain(True, settings))
+        try:
+            self.answer = operator.apply(*self.args, **options)
+        finally:
+            modes.leave(token)
+        self.single = not isinstance(self.answer, tuple)
+        self.outputs: list[Any] = [self.answer] if self.single else list(self.answer)
+        self.node = next((y._resolved()[0] for y in self.outputs if isinstance(y, Tensor) and y.requires_grad), None)
+        self.live = [k for k, y in enumerate(self.outputs) if isinstance(y, Tensor) and y.requires_grad]
+
+    def finish(self, tangents: dict[int, Any]) -> Any:
+        """The results, at their places, with their tangents."""
+        places = {k: self.outputs[k]._resolved() for k in self.live}
+        fitted = {k: self._fitted(self.outputs[k], t) for k, t in tangents.items()}
+        for k, edge in places.items():
+            self.outputs[k] = self._placed(self.outputs[k], edge if self.recorded else None, fitted.get(k))
+        if self.recorded and self.node is not None:
+            self.level.results[self.node] = {places[k][1]: t for k, t in fitted.items()}
+        return self.outputs[0] if self.single else tuple(self.outputs)
+
+    def _fitted(self, output: Tensor, tangent: Tensor) -> Tensor:
+        """A tangent of the shape and dtype of its result, in a graph only if it depends on one."""
+        xp = Recorded.xp
+        if not self.connected and tangent.requires_grad:
+            tangent = bare(tangent)
+        if tuple(tangent.shape) != tuple(output.shape):
+            tangent = xp.broadcast_to(tangent, tuple(output.shape))
+        return tangent if tangent.dtype == output.dtype else xp.astype(tangent, output.dtype)
+
+    def _placed(self, output: Any, edge: Any, tangent: Any) -> Any:
+        """An output where it belongs: in the graph or not, over the real arguments in the place of the primals."""
+        for a in self.arguments:
+            if output is a.primal:
+                return self._written(a, edge, tangent)
+        view = output._view
+        if view is None:
+            output._edge = Dual(self.level, edge, tangent)
+            return output
+        source = next((a.source for a in self.arguments if view.base is a.primal), view.base)
+        parent = source._view
+        base, steps = (source, view.steps) if parent is None else (parent.base, parent.steps + view.steps)
+        forbidden = view.forbidden
+        if not self.recording and source.requires_grad:
+            forbidden = forbidden or "A view was created in no_grad mode"
+        place = View(base, steps, edge, forbidden)
+        output._buffer = base._shared_buffer()
+        own = tangent is not None and issubclass(self.operator, Function)
+        output._edge = Dual(self.level, place, tangent, output._version) if own else place
+        return output
+
+    def _written(self, argument: Argument, edge: Any, tangent: Any) -> Tensor:
+        """The very Tensor that a Function wrote into and marked dirty."""
+        target = argument.source
+        if target._array is not argument.primal._array:
+            hold_another_array(target, argument.primal._array)
+        whole = written(target, tangent)
+        if self.recorded:
+            views.rebase(target, edge)
+        place(target, whole)
+        return target
+
+    # ------------------------------------------------------------------------------------------------------ tangents
+    def elementwise(self) -> dict[int, Any]:
+        """The tangents times the partial derivatives; on bare arrays where they do not belong to a graph."""
+        y = self.outputs[0]
+        tangents = [self._tangent_for(x) for x in self.args]
+        if self.connected:
+            stand_in = wrap(type(y), y._array, y._buffer, y._resolved())
+            total = self.operator.jvp(Recorded.xp, self.args, tangents, stand_in)
+            return {0: total if total is not None else zeros_like(y)}
+        bare_args = [x._array if isinstance(x, Tensor) else x for x in self.args]
+        bare_tangents = [None if t is None else t._array for t in tangents]
+        total = self.operator.jvp(arrays.namespace(y._array), bare_args, bare_tangents, y._array)
+        return {0: zeros_like(y) if total is None else wrap(type(y), arrays.asarray(total, arrays.namespace(y._array)))}
+
+    def _tangent_for(self, value: Any) -> Any:
+        return next((a.tangent for a in self.arguments if value is a.primal), None)
+
+    def derived(self) -> dict[int, Any]:
+        """Pull back twice.  Where the rule can be differentiated in its cotangent only, so can the tangent not at all."""
+        if self.connected:
+            try:
+                return self._pulled_twice(True)
+            except DerivativeRefused as refusal:
+                tangents = self._pulled_twice(False)
+                edges = [*[a.edge for a in self.arguments], *[a.tangent._resolved() for a in self.arguments]]
+                why = f"of the rule that it was derived from, {refusal}."
+                what = f"the derivative of the tangent of {self.operator.__name__} is refused"
+                return {k: refused(t, edges, self.node, what, why) for k, t in tangents.items()}  # type: ignore[arg-type]
+        try:
+            return self._pulled_twice(False)
+        except RuntimeError as error:
+            if not getattr(error, "_pullback_refusal", False):
+                raise
+            raise _no_jvp(self.operator, error) from error
+
+    def _pulled_twice(self, connected: bool) -> dict[int, Any]:
+        node: Any = self.node
+        saved = node._saved
+        seeds = {}
+        for k in self.live:
+            y = self.outputs[k]
+            xp = arrays.namespace(y._array)
+            ones = xp.ones(y._array.shape, dtype=y._array.dtype)
+            seeds[k] = wrap(type(y), ones, None, (Primal(type(y), ones, None), 0))
+        first = Pass(True, True, [a.edge for a in self.arguments])
+        first.probing, first.linear = True, not connected
+        try:
+            with np.errstate(all="ignore"):  # the values do not matter, and neither do their infinities
+                run([((node, self._position(k)), seed) for k, seed in seeds.items()], first)
+        finally:
+            node._saved = saved
+        pairs = [(unmask(first.captured.get(a.edge)), a.tangent) for a in self.arguments]
+        roots = [(g._resolved(), t if connected else t._array) for g, t in pairs if g is not None and g.requires_grad]
+        targets = {k: seed._edge for k, seed in seeds.items()}
+        second = Pass(connected, True, list(targets.values()))
+        if roots:
+            run(roots, second)
+        tangents = {}
+        for k, edge in targets.items():
+            found = unmask(second.captured.get(edge))
+            y = self.outputs[k]
+            tangents[k] = zeros_like(y) if found is None else found if connected else wrap(type(y), found)
+        return tangents
+
+    def _position(self, k: int) -> int:
+        return self.outputs[k]._resolved()[1]
+
+    def asked(self) -> dict[int, Any]:
+        """What the user's ``jvp`` says."""
+        ctx: Any = self.node
+        cls = self.operator
+        pull = Pull(ctx, ctx._needs)
+        token = pulling.set(pull)
+        try:
+            doubt = ctx._recompute(pull) if self.connected else ""
+            pull.entries = tuple([self._kept_for_forward(t) for t in ctx._marked().save_for_forward])
+            for name, (_, entries) in (ctx._kept or {}).items():
+                if entries and name not in pull.attributes:
+                    value = ctx._kept_attribute(name)
+                    pull.attributes[name] = rebuild(value, iter([self._seen(t) for t in tensors_in(value)]))
+            found = cls.jvp(ctx, *[self._lent(x) for x in self.args])
+        finally:
+            pulling.reset(token)
+            ctx._marked().save_for_forward = ()
+        tangents = self._checked(found)
+        if doubt:
+            edges = [a.edge for a in self.arguments]
+            what = f"the derivative of the tangent of {cls.__name__} is refused: {doubt}"
+            tangents = {k: refused(t, edges, ctx, what, "it could be silently wrong.") for k, t in tangents.items()}
+        return tangents
+
+    def _seen(self, value: Any) -> Any:
+        for a in self.arguments:
+            value = a.constant(value)
+        return value
+
+    def _kept_for_forward(self, value: Any) -> Any:
+        """A Tensor of ``save_for_forward``: an argument, a result at its place, or what stays a constant."""
+        for k in self.live:
+            if value is not None and self.outputs[k]._array is value._array and self.outputs[k] is not value:
+                return wrap(type(value), value._array, value._buffer, self.outputs[k]._resolved())
+        known = value is None or any(value is x for x in self.args) or not arrays.is_inexact(value.dtype)
+        if known or not self.connected:
+            return self._seen(value)
+        return refused(
+            value,
+            [a.edge for a in self.arguments],
+            self.node,  # type: ignore[arg-type]
+            f"{self.operator.__name__} saved for its jvp a value that is neither an input nor an output",
+            "how it depends on the inputs is unknown, so the derivative of the tangent would be silently wrong.",
+            "save inputs or outputs, and compute the rest in jvp.",
+        )
+
+    def _lent(self, value: Any) -> Any:
+        """The tangent of an argument as jvp gets it: zeros where there is none, and copied before it is written."""
+        if not isinstance(value, Tensor):
+            return None
+        tangent = self._tangent_for(value)
+        if tangent is not None:
+            return wrap(type(tangent), tangent._array, Buffer(borrowed=True), tangent._resolved())
+        return zeros_like(value) if self.node.materialize_grads else None  # type: ignore[union-attr]
+
+    def _checked(self, found: Any) -> dict[int, Any]:
+        """What jvp returned, one tangent per output."""
+        name, count = self.operator.__name__, len(self.outputs)
+        values = found if isinstance(found, tuple) else (found,)
+        if len(values) != count:
+            raise lesson(
+                RuntimeError,
+                f"Function's jvp returned an invalid number of forward gradients (expected {count} but got {len(values)}): "
+                f"{name}",
+                instead="one tangent for each output of forward, None for one without derivative.",
+            )
+        for k, (y, t) in enumerate(zip(self.outputs, values, strict=True)):
+            if t is not None and not isinstance(t, Tensor):
+                raise lesson(
+                    RuntimeError,
+                    f"{name}.jvp returned a {type(t).__name__} as the tangent of output {k}, expected a Tensor or None",
+                    instead="compute it from the tangents with Tensor operators.",
+                )
+            if t is not None and k in self.live:
+                check_tangent(t, y, f"{name}.jvp returned")
+                self._check_view(y, t)
+        return {k: values[k] if values[k] is not None else zeros_like(self.outputs[k]) for k in self.live}
+
+    def _check_view(self, y: Tensor, t: Tensor) -> None:
+        source = next((a for a in self.arguments if y._view is not None and y._view.base is a.primal), None)
+        if source is not None and not arrays.shares_memory(t._array, source.tangent._array):
+            raise lesson(
+                RuntimeError,
+                "A custom Function is returning a view but the jvp is not returning a view of the given grad input.",
+                why="a write into the view reaches the input, and has to reach the input's tangent too.",
+                instead="the same view in jvp as in forward; or a clone() in both.",
+            )
+
+
+def check_tangent(t: Tensor, y: Tensor, who: str) -> None:
+    """Refuse what is no tangent for `y`."""
+    if tuple(t.shape) != tuple(y.shape):
+        raise lesson(
+            RuntimeError,
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(y.shape)} while the given forward gradient is of size {list(t.shape)}.",
+            why="a tangent has one number for each entry; nothing is broadcast here.",
+            instead="a tangent of that size.",
+        )
+    if not arrays.is_inexact(t.dtype):
+        raise lesson(RuntimeError, f"{who} a tangent of dtype {t.dtype}", instead="a floating-point Tensor.")
+    if arrays.is_complex(t.dtype) and not arrays.is_complex(y.dtype):
+        raise lesson(
+            RuntimeError,
+            f"{who} a tangent of dtype {t.dtype} for values of {y.dtype}",
+            why="a real number moves along the real line.",
+            instead="a real tangent, or complex values.",
+        )
+    if carries(t):
+        raise lesson(
+            RuntimeError,
+            f"{who} a tangent that itself has a tangent, which is not supported",
+            why="there is one level of dual numbers.",
+            instead="unpack_dual(t).primal, where its own tangent is not meant.",
+        )
+
+
+def _no_jvp(operator: Any, error: RuntimeError) -> RuntimeError:
+    name = operator.__name__
+    return lesson(
+        type(error),
+        f"{name} has no forward mode: it wrote no jvp, and its backward does not tell one ({error})",
+        why="without jvp, backward is differentiated in its cotangent; here that derivative would be silently wrong.",
+        instead=f"write {name}.jvp(ctx, *tangents), or let backward use Tensor operators on the cotangent.",
+    )
+
+
+def zeros_like(x: Tensor) -> Tensor:
+    """Zeros in the kind of `x`."""
+    return wrap(type(x), arrays.namespace(x._array).zeros_like(x._array))
+
+
+def push(operator: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Apply an operator to arguments of which some have tangents."""
+    if modes.current()._settings.inference:
+        return operator.apply(*[bare(x) if carries(x) else x for x in args], **options)
+    call = Call(operator, args, options)
+    if not call.live:
+        return call.answer
+    if issubclass(operator, Function):
+        written_by_user = operator.jvp is not Function.jvp
+        return call.finish(call.asked() if written_by_user else call.derived())
+    if all(call.outputs[k]._view is not None for k in call.live):
+        return call.finish({})
+    direct = operator.jvp is not None and _same_field(call)
+    return call.finish(call.elementwise() if direct else call.derived())
+
+
+def _same_field(call: Call) -> bool:
+    """False where a complex argument has a real result: a partial derivative does not say everything then."""
+    real = not arrays.is_complex(call.outputs[0].dtype)
+    return not (real and any(arrays.is_complex(a.primal.dtype) for a in call.arguments))
+
+
+# ------------------------------------------------------------------------------------------------------- writes, readings
+def written(target: Tensor, tangent: Any) -> Any:
+    """The tangent of the base of `target` once a value with this tangent (or none) is written into `target`."""
+    view = target._view
+    base = target if view is None else view.base
+    old = tangent_of(base)
+    if view is None or (old is None and tangent is None):
+        return tangent
+    layout = np.zeros_like(base._array) if isinstance(base._array, np.ndarray) else zeros_like(base)._array
+    whole = wrap(type(base), layout)
+    if old is not None:
+        views.write(whole, old)
+    part = views.replay(view.steps, whole)
+    views.write(part, zeros_like(part) if tangent is None else tangent)
+    return whole
+
+
+def place(target: Tensor, whole: Any) -> None:
+    """Give the base of `target` its new tangent."""
+    view = target._view
+    base = target if view is None else view.base
+    inner = without(base._edge)
+    if whole is None:
+        if base._edge.__class__ is Dual:
+            base._edge = inner
+        return
+    if inner.__class__ is Leaf:
+        raise lesson(
+            RuntimeError,
+            "a dual number was written into a leaf that requires gradients",
+            why="the leaf would be a variable and a function of another one.",
+            instead="write into a clone(), or into leaf.detach().",
+        )
+    level = _level.get() or OPEN[-1]
+    base._edge = Dual(level, inner, whole)
+
+
+def reopened(node: Node, value: Any, task: Any) -> Any:
+    """A saved value as a recorded rule has to see it: a constant, or with its tangent where its operation had them."""
+    if not isinstance(value, Tensor):
+        return value
+    if task is not None and task.linear:
+        return bare(value)
+    edge = value._edge
+    if edge.__class__ is not tuple or not remembers(node):
+        return value
+    producer, position = edge
+    tangent = producer.tangent if producer.__class__ is Primal else None
+    if producer is node:
+        tangent = next(level.results[node] for level in OPEN if node in level.results).get(position)
+    if tangent is None:
+        return value
+    return wrap(type(value), value._array, value._buffer, Dual(_level.get() or OPEN[-1], edge, tangent))
+
+
+def remembers(node: Node) -> bool:
+    """True for the node of an operation whose arguments had tangents."""
+    return any(node in level.results for level in OPEN)
+
+
+def moves(node: Node, cotangents: Sequence[Any]) -> bool:
+    """True where what a rule computes has a tangent: it gets one as a cotangent, or among what was saved."""
+    return remembers(node) or any(carries(c) for c in cotangents)
+
+
+def settle(roots: Sequence[Any], seeds: Sequence[Any]) -> Any:
+    """Forward over reverse: a pass through values that have tangents is recorded, so that its results get theirs.
+
+    Returns what drops the graph of a result, ``None`` for a pass that has nothing to do with tangents.
+    """
+    if any(carries(seed) for seed in seeds):
+        return settled
+    order, _ = reach([edge[0] for edge in roots])
+    return settled if any(remembers(node) for node in order) else None
+
+
+for _function in (push, tangent_of, at, written, place, reopened, moves, settle):
+    setattr(dual, _function.__name__, _function)
