@@ -51,6 +51,7 @@ CORE_ORDER = (
         "recycling",
         "elision",
         "views",
+        "tangents",
         "saved",
         "attributes",
     ),

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pullback.core import arrays, forward
+from pullback.core import arrays, tangents
+from pullback.core import forward as _forward  # noqa: F401 - operators find it once it is imported
 from pullback.core.errors import lesson
 from pullback.core.modes import _Switch
 from pullback.core.tensor import Tensor
@@ -56,14 +57,14 @@ def enter_dual_level() -> int:
     RuntimeError
         When a level is open already.
     """
-    forward.enter()
+    tangents.enter()
     return 0
 
 
 def exit_dual_level(*, level: Any = None) -> None:
     """Close the level that is open."""
     _check_level(level, "Trying to exit a forward AD level that was not the last one that was created.")
-    forward.leave()
+    tangents.leave()
 
 
 def _check_level(level: Any, what: str) -> None:
@@ -99,7 +100,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Any:
     ...     unpack_dual(pb.sin(make_dual(pb.tensor(0.0), pb.tensor(1.0))))
     UnpackedDualTensor(primal=tensor(0.), tangent=tensor(1.))
     """
-    current = forward.current_level()
+    current = tangents.current_level()
     if current is None:
         raise lesson(
             RuntimeError,
@@ -122,15 +123,15 @@ def make_dual(tensor: Any, tangent: Any, *, level: Any = None) -> Any:
                 why="a derivative needs values that can change by small amounts.",
                 instead="a floating-point Tensor.",
             )
-    if forward.carries(tensor):
+    if tangents.carries(tensor):
         raise lesson(
             RuntimeError,
             "Making a dual Tensor based on a Tensor that already has a forward gradient is not supported.",
             why="there is one level of dual numbers.",
             instead="make_dual(unpack_dual(x).primal, tangent), to give it another tangent.",
         )
-    forward.check_tangent(tangent, tensor, "make_dual was given")
-    return forward.make(tensor, tangent, current)
+    tangents.check_tangent(tangent, tensor, "make_dual was given")
+    return tangents.make(tensor, tangent, current)
 
 
 def unpack_dual(tensor: Any, *, level: Any = None) -> UnpackedDualTensor:
@@ -146,6 +147,6 @@ def unpack_dual(tensor: Any, *, level: Any = None) -> UnpackedDualTensor:
             f"unpack_dual takes a Tensor, but got {type(tensor).__name__}",
             instead="the result of a computation with dual numbers.",
         )
-    if not forward.carries(tensor):
+    if not tangents.carries(tensor):
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(forward.primal(tensor), forward.tangent_of(tensor))
+    return UnpackedDualTensor(tangents.primal(tensor), tangents.tangent_of(tensor))

@@ -1,0 +1,546 @@
+"""Forward mode: dual numbers, what Functions do with them, writes and views, and both orders of mixing with backward."""
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import pullback as pb
+import pullback.autograd.forward_ad as fw
+from pullback.autograd import grad
+from pullback.core.dual import OPEN
+
+
+def leaf(value, requires_grad=False):
+    return pb.tensor(value, requires_grad=requires_grad)
+
+
+def dual(value, tangent, requires_grad=False):
+    return fw.make_dual(leaf(value, requires_grad), pb.tensor(tangent))
+
+
+def tangent(x):
+    found = fw.unpack_dual(x).tangent
+    return None if found is None else found.tolist()
+
+
+class Cube(pb.Function):
+    """Saves its input and an intermediate; no jvp."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.square = x * x
+        ctx.save_for_backward(x)
+        return ctx.square * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (2 * ctx.square + x * x)
+
+
+# ---------------------------------------------------------------------------------------------------------- the level
+def test_no_level_is_open_between_tests():
+    assert OPEN == []
+
+
+def test_leaving_the_level_drops_the_tangents():
+    with fw.dual_level():
+        x = dual([1.0, 2.0], [3.0, 4.0])
+        y, part = x * x, x[1:]
+        assert (tangent(y), tangent(part)) == ([6.0, 16.0], [4.0])
+    assert (tangent(x), tangent(y), tangent(part), tangent(x * x)) == (None,) * 4
+    assert (x + 1.0).tolist() == [2.0, 3.0]
+
+
+def test_there_is_one_level():
+    with fw.dual_level(), pytest.raises(RuntimeError, match="Nested forward mode"):
+        fw.enter_dual_level()
+    with pytest.raises(RuntimeError, match="none is open"):
+        fw.exit_dual_level()
+
+
+def test_the_level_is_left_by_an_exception():
+    with pytest.raises(ZeroDivisionError), fw.dual_level():
+        raise ZeroDivisionError
+    assert OPEN == []
+
+
+def test_a_level_belongs_to_its_thread_and_a_dual_number_to_whoever_has_it():
+    caught, found = [], []
+
+    def run(x):
+        try:
+            fw.make_dual(leaf(1.0), leaf(1.0))
+        except RuntimeError as error:
+            caught.append(str(error))
+        found.append(tangent(x * x))
+
+    with fw.dual_level():
+        thread = threading.Thread(target=run, args=(dual(3.0, 1.0),))
+        thread.start()
+        thread.join()
+    assert "no level exists" in caught[0]
+    assert found == [6.0]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda: fw.make_dual(leaf([1.0]), leaf([1.0, 2.0])), RuntimeError, "different size"),
+        (lambda: fw.make_dual(pb.tensor([1]), leaf([1.0])), ValueError, "Expected primal to be floating"),
+        (lambda: fw.make_dual(leaf([1.0]), pb.tensor([1])), ValueError, "Expected tangent to be floating"),
+        (lambda: fw.make_dual(leaf(1.0), pb.tensor(1j)), RuntimeError, "complex128"),
+        (lambda: fw.make_dual(dual(1.0, 1.0), leaf(1.0)), RuntimeError, "already has"),
+        (lambda: fw.make_dual(leaf(1.0), dual(1.0, 1.0)), RuntimeError, "itself has a tangent"),
+        (lambda: fw.make_dual(1.0, leaf(1.0)), TypeError, "float"),
+        (lambda: fw.unpack_dual(1.0), TypeError, "float"),
+        (lambda: dual(1.0, 1.0).requires_grad_(), RuntimeError, "dual number"),
+    ],
+)
+def test_what_is_refused(make, error, match):
+    with fw.dual_level(), pytest.raises(error, match=match) as caught:
+        make()
+    assert any("Write instead" in note for note in caught.value.__notes__)
+
+
+def test_tangents_may_have_another_precision():
+    with fw.dual_level():
+        x = fw.make_dual(pb.tensor(np.float32([1.0])), leaf([2.0]))
+        y = x * x
+        assert (y.dtype, fw.unpack_dual(y).tangent.dtype) == (np.float32, np.float32)
+
+
+# ------------------------------------------------------------------------------------------- what stops a tangent, what not
+def test_modes():
+    with fw.dual_level():
+        x = dual(2.0, 1.0)
+        with pb.no_grad():
+            assert tangent(x * x * x) == 12.0
+            assert tangent(Cube.apply(x)) == 12.0
+        with pb.inference_mode():
+            assert tangent(x * x) is None
+        assert tangent(x.detach() * x) == 2.0
+        assert not (x * x).requires_grad
+
+
+def test_what_does_not_move_has_no_tangent():
+    with fw.dual_level():
+        x = dual([2.0], [1.0])
+        assert tangent(x > 1.0) is None
+        assert tangent(pb.floor(x)) == [0.0]
+        assert tangent(leaf([1.0]) * 2.0) is None
+
+
+def test_repr_shows_the_tangent():
+    with fw.dual_level():
+        assert repr(dual(2.0, 1.0)) == "tensor(2., tangent=1.0)"
+
+
+def test_a_number_given_twice():
+    with fw.dual_level():
+        x = dual(3.0, 2.0)
+        assert (tangent(x * x), tangent(x + x), tangent(pb.stack([x, x]))) == (12.0, 4.0, [2.0, 2.0])
+
+
+# ------------------------------------------------------------------------------------------------- memory, views, writes
+def test_a_dual_number_shares_memory_unless_it_is_in_a_graph():
+    x, w = leaf([1.0, 2.0]), leaf([1.0, 2.0], True)
+    with fw.dual_level():
+        fw.make_dual(x, leaf([0.0, 0.0]))[0] = 5.0
+        fw.make_dual(w, leaf([0.0, 0.0]))[0] = 5.0
+    assert (x.tolist(), w.tolist()) == ([5.0, 2.0], [1.0, 2.0])
+
+
+def test_writes_reach_base_and_views():
+    with fw.dual_level():
+        x = dual([1.0, 1.0, 1.0], [0.0, 1.0, 2.0])
+        before, tail = x[:2], x[1:]
+        tail.mul_(3.0)
+        assert (tangent(x), tangent(before)) == ([0.0, 3.0, 6.0], [0.0, 3.0])
+        z = pb.zeros(3)
+        seen = pb.reshape(z, (3, 1))
+        z[1:] = tail
+        assert (tangent(z), tangent(seen)) == ([0.0, 3.0, 6.0], [[0.0], [3.0], [6.0]])
+        z[[0, 2]] = 7.0
+        assert tangent(seen) == [[0.0], [3.0], [0.0]]
+        z[1] = 1.0
+        assert tangent(z) == [0.0, 0.0, 0.0]
+        z.copy_(x)
+        z += x
+        assert tangent(z) == [0.0, 6.0, 12.0]
+        z.zero_()
+        assert tangent(z) in (None, [0.0, 0.0, 0.0])
+
+
+def test_a_write_does_not_change_a_shared_tangent():
+    with fw.dual_level():
+        given = leaf([1.0, 2.0])
+        x = fw.make_dual(leaf([0.0, 0.0]), given)
+        y = x + 0.0
+        y[0] = 5.0
+        assert (tangent(x), tangent(y), given.tolist()) == ([1.0, 2.0], [0.0, 2.0], [1.0, 2.0])
+
+
+def test_writes_of_dual_numbers_into_a_graph_and_back():
+    """A recurrence in place: tangent, gradient, and the gradient of the tangent."""
+
+    def f(x):
+        y = pb.zeros(3)
+        y[0] = x * 1.0
+        for k in (1, 2):
+            y[k] = y[k - 1] * x
+        return y[2] * y[1]  # x**5
+
+    x = leaf(1.5, True)
+    with fw.dual_level():
+        y = f(fw.make_dual(x, leaf(2.0)))
+        moved = fw.unpack_dual(y).tangent
+        (g,) = grad(y, x, retain_graph=True)
+        assert moved.item() == pytest.approx(2 * 5 * 1.5**4)
+        assert g.item() == pytest.approx(5 * 1.5**4)
+        assert tangent(g) == pytest.approx(2 * 20 * 1.5**3)
+        assert grad(moved, x)[0].item() == pytest.approx(2 * 20 * 1.5**3)
+
+
+def test_in_place_methods_keep_what_was_saved():
+    x = leaf([1.0, 2.0], True)
+    with fw.dual_level():
+        y = fw.make_dual(x, leaf([1.0, 1.0])) * 1.0
+        y.mul_(y).exp_()
+        (g,) = grad(y.sum(), x)
+        e = np.exp([1.0, 4.0])
+        np.testing.assert_allclose(g._array, 2 * np.array([1.0, 2.0]) * e)
+        np.testing.assert_allclose(tangent(y), 2 * np.array([1.0, 2.0]) * e)
+        np.testing.assert_allclose(tangent(g), (2 + 4 * np.array([1.0, 4.0])) * e)
+
+
+def test_a_dual_number_in_a_leaf_is_refused():
+    w = leaf([1.0], True)
+    with fw.dual_level(), pb.no_grad(), pytest.raises(RuntimeError, match="leaf"):
+        w.copy_(dual([1.0], [1.0]))
+
+
+def test_real_and_imaginary_parts():
+    with fw.dual_level():
+        z = fw.make_dual(pb.tensor([1 + 2j]), pb.tensor([3 + 4j]))
+        assert (tangent(pb.real(z)), tangent(pb.imag(z)), tangent(abs(z))) == (
+            [3.0],
+            [4.0],
+            [pytest.approx(11 / 5**0.5)],
+        )
+        pb.real(z)[0] = 0.0
+        assert tangent(z) == [4j]
+
+
+# ------------------------------------------------------------------------------------------------------------- Functions
+def test_derived_from_backward_to_every_order():
+    x = leaf(1.5, True)
+    with fw.dual_level():
+        y = Cube.apply(fw.make_dual(x, leaf(2.0)))
+        moved = fw.unpack_dual(y).tangent
+        (g,) = grad(y, x, create_graph=True)
+        (of_tangent,) = grad(moved, x, create_graph=True)
+        assert (moved.item(), tangent(g), of_tangent.item()) == (13.5, 18.0, 18.0)
+        assert grad(of_tangent, x)[0].item() == 12.0
+        (second,) = grad(g, x)
+        assert (second.item(), tangent(second)) == (9.0, 12.0)
+
+
+def test_forward_runs_once():
+    runs = []
+
+    class Noisy(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            runs.append(fw.unpack_dual(x).tangent)
+            ctx.factor = np.random.default_rng().uniform()
+            return x * ctx.factor
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.factor
+
+    with fw.dual_level():
+        y = Noisy.apply(dual(1.0, 1.0))
+        assert tangent(y) == y.item()
+    assert runs == [None]
+
+
+class Product(pb.Function):
+    """With a jvp, which says what it got."""
+
+    seen: list = []  # noqa: RUF012
+
+    @staticmethod
+    def forward(ctx, x, y, power):
+        ctx.save_for_backward(x, y)
+        ctx.save_for_forward(x, y)
+        ctx.first = x
+        return x * y, x > 0
+
+    @staticmethod
+    def backward(ctx, g, _):
+        x, y = ctx.saved_tensors
+        return g * y, g * x, None
+
+    @staticmethod
+    def jvp(ctx, s, t, power):
+        x, y = ctx.saved_tensors
+        Product.seen = [s, t, power, fw.unpack_dual(x).tangent, ctx.first.requires_grad, pb.is_grad_enabled()]
+        return s * y + x * t, None
+
+
+def test_jvp_is_called_and_materialised():
+    with fw.dual_level():
+        y, positive = Product.apply(dual(2.0, 1.0), leaf(5.0), 3)
+        s, t, power, inner, requires_grad, enabled = Product.seen
+        assert (s.item(), t.item(), power, inner, requires_grad, enabled) == (1.0, 0.0, None, None, False, True)
+        assert (tangent(y), tangent(positive), y.requires_grad) == (5.0, None, False)
+        with pb.no_grad():
+            assert tangent(Product.apply(dual(2.0, 1.0), leaf(5.0), 3)[0]) == 5.0
+        assert Product.seen[-1] is False
+
+
+def test_jvp_mixes_with_backward():
+    x, w = leaf(2.0, True), leaf(5.0, True)
+    with fw.dual_level():
+        y, _ = Product.apply(fw.make_dual(x, leaf(3.0)), w, 1)
+        (g,) = grad(y, w, retain_graph=True)
+        assert (g.item(), tangent(g)) == (2.0, 3.0)
+        moved = fw.unpack_dual(y).tangent
+        assert [d.item() for d in grad(moved, [w, x], materialize_grads=True)] == [3.0, 0.0]
+
+
+def function(forward, backward=None, jvp=None):
+    """A Function of its parts."""
+    space = {"forward": staticmethod(forward)}
+    if backward:
+        space["backward"] = staticmethod(backward)
+    if jvp:
+        space["jvp"] = staticmethod(jvp)
+    return type("F", (pb.Function,), space)
+
+
+@pytest.mark.parametrize(
+    ("returned", "match"),
+    [
+        (lambda t: (t, t), "invalid number"),
+        (lambda t: 3.0, "float"),
+        (lambda t: pb.ones(3), "different size"),
+        (lambda t: pb.tensor([1, 1]), "dtype int64"),
+    ],
+)
+def test_a_wrong_jvp_is_named(returned, match):
+    F = function(lambda ctx, x: x * 2, jvp=lambda ctx, t: returned(t))
+    with fw.dual_level(), pytest.raises(RuntimeError, match=match):
+        F.apply(dual([1.0, 2.0], [1.0, 1.0]))
+
+
+def test_no_rule_at_all():
+    F = function(lambda ctx, x: x * 2)
+    with fw.dual_level(), pytest.raises(NotImplementedError, match="jvp"):
+        F.apply(dual(1.0, 1.0))
+
+
+def numpy_backward(ctx, g):
+    return pb.asarray(2 * g.numpy())
+
+
+@pytest.mark.parametrize(
+    "rule", [numpy_backward, pb.once_differentiable(numpy_backward), lambda ctx, g: g.detach() * 2]
+)
+def test_a_backward_that_cannot_be_differentiated_in_its_cotangent_is_refused(rule):
+    F = function(lambda ctx, x: x * 2, rule)
+    with fw.dual_level():
+        for x in (dual(1.0, 1.0), dual(1.0, 1.0, True)):
+            with pytest.raises(RuntimeError, match="no forward mode") as caught:
+                F.apply(x)
+            assert "jvp" in "".join(caught.value.__notes__)
+
+
+def cosine_in_numpy(ctx, g):
+    (x,) = ctx.saved_tensors
+    return g * pb.asarray(np.cos(x.detach().numpy()))
+
+
+def saves_input(ctx, x):
+    ctx.save_for_backward(x)
+    return pb.sin(x)
+
+
+def test_numpy_on_what_was_saved_leaves_a_first_tangent():
+    """The rule is linear in its cotangent and says so; only what goes further is refused."""
+    F = function(saves_input, cosine_in_numpy)
+    x = leaf(0.5, True)
+    with fw.dual_level():
+        assert tangent(F.apply(dual(0.5, 1.0))) == np.cos(0.5)
+        y = F.apply(fw.make_dual(x, leaf(1.0)))
+        assert tangent(y) == np.cos(0.5)
+        with pytest.raises(pb.core.errors.DerivativeRefused):
+            grad(fw.unpack_dual(y).tangent, x)
+        with pytest.raises(pb.core.errors.DerivativeRefused, match="tangent"):
+            grad(y, x)
+
+
+def test_a_view_from_a_function_keeps_its_own_tangent():
+    reverse = function(lambda ctx, x: pb.reshape(x, (-1,)), lambda ctx, g: pb.reshape(-g, (2, 1)))
+    for requires_grad in (False, True):
+        with fw.dual_level():
+            x = dual([[1.0], [2.0]], [[1.0], [5.0]], requires_grad) * 1.0
+            y = reverse.apply(x)
+            assert tangent(y) == [-1.0, -5.0]
+            assert tangent(x) == [[1.0], [5.0]]
+            x[0] = 7.0
+            with pytest.raises(RuntimeError, match="modified inplace"):
+                tangent(y)
+
+
+def test_a_view_needs_a_jvp_that_returns_a_view():
+    viewing = function(lambda ctx, x: x[1:], jvp=lambda ctx, t: t[1:])
+    copying = function(lambda ctx, x: x[1:], jvp=lambda ctx, t: t[1:] * 1.0)
+    with fw.dual_level():
+        assert tangent(viewing.apply(dual([1.0, 2.0], [3.0, 4.0]))) == [4.0]
+        with pytest.raises(RuntimeError, match="returning a view"):
+            copying.apply(dual([1.0, 2.0], [3.0, 4.0]))
+
+
+def test_a_dirty_input_is_the_same_tensor_with_a_new_tangent():
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2.0)
+
+    for rule in ({"jvp": lambda ctx, t: t.mul_(2.0)}, {"backward": lambda ctx, g: g * 2}):
+        F = function(forward, **rule)
+        for requires_grad in (False, True) if "backward" in rule else (False,):
+            w = leaf([1.0, 2.0, 3.0], requires_grad)
+            with fw.dual_level():
+                given = leaf([1.0, 1.0, 1.0])
+                x = fw.make_dual(w, given) * 1.0
+                assert F.apply(x) is x
+                assert (x.tolist(), tangent(x)) == ([2.0, 4.0, 6.0], [2.0, 2.0, 2.0])
+                part = x[:2]
+                assert F.apply(part) is part
+                assert (tangent(x), given.tolist()) == ([4.0, 4.0, 2.0], [1.0, 1.0, 1.0])
+                if requires_grad:
+                    assert grad(x.sum(), w)[0].tolist() == [4.0, 4.0, 2.0]
+
+
+def test_an_intermediate_saved_for_jvp_is_no_constant():
+    def forward(ctx, x):
+        square = x * x
+        ctx.save_for_forward(square)
+        return square * x
+
+    F = function(forward, lambda ctx, g: g, jvp=lambda ctx, t: 3 * ctx.saved_tensors[0] * t)
+    x = leaf(2.0, True)
+    with fw.dual_level():
+        y = F.apply(fw.make_dual(x, leaf(1.0)))
+        assert tangent(y) == 12.0
+        with pytest.raises(pb.core.errors.DerivativeRefused, match="jvp"):
+            grad(fw.unpack_dual(y).tangent, x)
+
+
+def test_an_output_saved_for_jvp_is_connected():
+    def forward(ctx, x):
+        y = pb.exp(x)
+        ctx.save_for_forward(y)
+        ctx.save_for_backward(y)
+        return y
+
+    F = function(forward, lambda ctx, g: g * ctx.saved_tensors[0], lambda ctx, t: t * ctx.saved_tensors[0])
+    x = leaf(0.5, True)
+    with fw.dual_level():
+        y = F.apply(fw.make_dual(x, leaf(1.0)))
+        assert grad(fw.unpack_dual(y).tangent, x, retain_graph=True)[0].item() == np.exp(0.5)
+        assert tangent(grad(y, x)[0]) == np.exp(0.5)
+
+
+# ------------------------------------------------------------------------------------------------------- with backward
+def test_dot_grad_has_its_tangent():
+    x = leaf(2.0, True)
+    with fw.dual_level():
+        (fw.make_dual(x, leaf(1.0)) ** 3).backward()
+        assert (x.grad.item(), tangent(x.grad), x.grad.requires_grad) == (12.0, 12.0, False)
+        x.grad = None
+
+
+def test_a_tangent_in_the_seed():
+    x = leaf([1.0, 2.0], True)
+    with fw.dual_level():
+        (g,) = grad(x * x, x, dual([1.0, 1.0], [1.0, 0.5]))
+        assert (g.tolist(), tangent(g)) == ([2.0, 4.0], [2.0, 2.0])
+
+
+def test_a_pass_without_tangents_is_not_recorded():
+    recorded = []
+
+    def backward(ctx, g):
+        recorded.append(pb.is_grad_enabled())
+        return g * 2
+
+    F = function(lambda ctx, x: x * 2, backward)
+    with fw.dual_level():
+        dual(1.0, 1.0)
+        F.apply(leaf(1.0, True)).backward()
+    assert recorded == [False]
+
+
+def test_a_rule_that_drops_a_tangent_is_refused():
+    F = function(saves_input, lambda ctx, g: g * pb.cos(ctx.saved_tensors[0].detach()), lambda ctx, t: t)
+    x = leaf(0.5, True)
+    with fw.dual_level():
+        y = F.apply(fw.make_dual(x, leaf(1.0)))
+        with pytest.raises(pb.core.errors.DerivativeRefused, match="tangent"):
+            grad(y, x)
+
+
+def test_the_tip_of_a_cone():
+    x = leaf([0.0, 0.0], True)
+    with fw.dual_level():
+        y = pb.hypot(*fw.make_dual(x, leaf([1.0, 0.0])))
+        assert tangent(y) == 0.0
+        with pytest.raises(pb.core.errors.DerivativeRefused, match="hypot"):
+            grad(y, x)
+
+
+def test_the_branch_not_taken():
+    with warnings.catch_warnings(), fw.dual_level():
+        warnings.simplefilter("ignore")
+        x = dual([-1.0, 0.0, 4.0], [1.0, 1.0, 1.0])
+        assert tangent(pb.where(x > 0, pb.sqrt(x), 0.0)) == [0.0, 0.0, 0.25]
+
+
+def test_third_order_three_ways():
+    """Tangent of a second derivative, second derivative of a tangent, mixed: of x**5 / 60 it is x**2."""
+    x = leaf(3.0, True)
+    with fw.dual_level():
+        y = fw.make_dual(x, leaf(1.0)) ** 5 / 60
+        (g,) = grad(y, x, create_graph=True)
+        (second,) = grad(g, x, create_graph=True)
+        moved = fw.unpack_dual(y).tangent
+        (a,) = grad(moved, x, create_graph=True)
+        (b,) = grad(a, x)
+        (c,) = grad(fw.unpack_dual(g).tangent, x)
+        np.testing.assert_allclose([tangent(second), b.item(), c.item()], 9.0)
+
+
+def test_memory_is_freed_without_the_collector():
+    import gc
+    import weakref
+
+    gc.disable()
+    try:
+        x = leaf([1.0, 2.0], True)
+        with fw.dual_level():
+            y = pb.exp(fw.make_dual(x, leaf([1.0, 1.0])) * 2.0)
+            gone = weakref.ref(y)
+            del y
+            assert gone() is None
+            z = Cube.apply(dual([1.0], [1.0]))
+            gone = weakref.ref(z)
+            del z
+            assert gone() is None
+    finally:
+        gc.enable()
