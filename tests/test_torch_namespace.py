@@ -807,6 +807,41 @@ def test_func_transforms_nest_and_compose_with_the_outer_graph():
         func.grad(lambda t: t)(torch.ones(2))
 
 
+def test_func_in_forward_mode():
+    """jvp, jacfwd and linearize agree with jacrev, nest, and stay connected to the outer graph."""
+    func = torch.func
+    x = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+
+    def f(t):
+        return torch.sin(t) * t.sum(), t[:2] ** 3
+
+    v = torch.tensor([1.0, 0.5, -1.0], dtype=torch.float64)
+    expected = func.jacrev(f)(x)
+    value, push = func.linearize(f, x)
+    for found, jv, pushed, jacobian in zip(
+        func.jacfwd(f)(x), func.jvp(f, (x,), (v,))[1], push(v), expected, strict=True
+    ):
+        np.testing.assert_allclose(found.numpy(), jacobian.numpy(), rtol=1e-12)
+        np.testing.assert_allclose(jv.numpy(), jacobian.numpy() @ v.numpy(), rtol=1e-12)
+        np.testing.assert_allclose(pushed.numpy(), jacobian.numpy() @ v.numpy(), rtol=1e-12)
+        assert not any(t.requires_grad for t in (found, jv, pushed))
+    assert not value[0].requires_grad
+    assert push(2 * v)[0].tolist() == pytest.approx((2 * push(v)[0]).tolist())
+
+    cube = func.jacfwd(func.jacfwd(func.jacfwd(lambda t: t**4)))
+    assert cube(torch.tensor(2.0)).item() == 48.0
+    both = func.jacfwd(lambda a, b: a * b * b, argnums=(0, 1))(x[:1], x[1:2])
+    assert [d.tolist() for d in both] == [[[4.0]], [[4.0]]]
+    assert func.jacfwd(lambda t: t * 2)(torch.ones(0)).shape == (0, 0)
+
+    z = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.grad(func.jvp(lambda t: t**3, (z,), (torch.ones_like(z),))[1], z)[0].item() == 18.0
+    assert torch.autograd.grad(func.jacfwd(lambda t: t**3)(z), z)[0].item() == 18.0
+    assert torch.autograd.grad(func.linearize(lambda t: t**3, z)[1](torch.ones_like(z)), z)[0].item() == 18.0
+    with pytest.raises(RuntimeError, match="2 tangents"):
+        func.jvp(torch.sin, (x,), (x, x))
+
+
 def test_what_is_not_offered_says_so():
     with pytest.raises(NotImplementedError, match="not offered") as caught:
         torch.ones(1).set_(torch.ones(1))

@@ -31,6 +31,7 @@ from pullback.core.differentiate import grad as _grad
 from pullback.core.errors import lesson
 from pullback.core.graph import Node, next_number, reach
 from pullback.core.recorded import Recorded
+from pullback.core.tangents import at, carries, settled
 from pullback.core.tensor import Tensor, wrap
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
@@ -128,7 +129,9 @@ def _variable(value: Any, what: str, recording: bool, lasting: bool) -> Tensor:
     if not isinstance(value, Tensor):
         return _make(Tensor, arrays.copy(array, arrays.namespace(array)) if lasting else array)
     buffer = value._shared_buffer() if lasting or (recording and value.requires_grad) else value._buffer
-    return _make(type(value), array, value._resolved() if recording else None, buffer)
+    variable = _make(type(value), array, value._resolved() if recording else None, buffer)
+    variable._edge = at(variable._edge, value)
+    return variable
 
 
 class _Call:
@@ -168,7 +171,7 @@ class _Call:
 
     def _reaches_out(self, results: list[Any]) -> bool:
         """Whether the results depend on Tensors outside: through an argument, or captured by the function."""
-        own = {x._edge[0] for x in self.flat}
+        own = {x._resolved()[0] for x in self.flat}
         if any(variable._edges for variable in own):
             return True
         order, leaves = reach([edge[0] for y in results if isinstance(y, Tensor) and (edge := y._resolved())])
@@ -179,7 +182,7 @@ class _Call:
 
     def __exit__(self, *exception: object) -> None:
         for x in self.flat:
-            x._edge[0].open = False
+            x._resolved()[0].open = False
 
     def pull(
         self, outputs: list[Tensor], seeds: list[Any] | None, create_graph: bool, keep: bool = False
@@ -205,7 +208,7 @@ class _Call:
         return tuple([_like(given, entries) for given in self.given])
 
     def _as_given(self, found: Tensor, given: Any) -> Any:
-        if self.connected or found.requires_grad or isinstance(given, Tensor):
+        if self.connected or found.requires_grad or isinstance(given, Tensor) or carries(found):
             return found
         return _bare(found._array, scalar=not isinstance(given, np.ndarray))
 
@@ -216,6 +219,8 @@ class _Call:
     def _outside(self, value: Any) -> Any:
         if not isinstance(value, Tensor) or self.connected:
             return value
+        if carries(value):
+            return settled(value)
         return _bare(value._array, scalar=True) if self.plain else wrap(type(value), value._array)
 
 

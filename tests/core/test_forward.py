@@ -544,3 +544,118 @@ def test_memory_is_freed_without_the_collector():
             assert gone() is None
     finally:
         gc.enable()
+
+
+# ------------------------------------------------------------------------------------------------- with transformations
+def quintic(x):
+    return x**5 / 60
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize(
+    ("derivative", "expected"),
+    [
+        (lambda x: pb.grad(quintic)(x), 9.0),
+        (lambda x: pb.no_grad()(pb.grad(quintic))(x), 9.0),
+        (lambda x: pb.vjp(quintic, x)[1](leaf(1.0))[0], 9.0),
+        (lambda x: pb.jvp(quintic, (x,), (leaf(1.0),))[1], 9.0),
+        (lambda x: pb.jacobian(quintic)(x), 9.0),
+        (lambda x: pb.hessian(quintic)(x), 9.0),
+        (lambda x: pb.hvp(quintic)(x, leaf(1.0)), 9.0),
+        (lambda x: pb.autograd.functional.jacobian(quintic, x), 9.0),
+        (lambda x: pb.autograd.functional.hvp(quintic, x, leaf(1.0))[1], 9.0),
+        (lambda x: pb.autograd.functional.jvp(quintic, x, leaf(1.0))[1], 9.0),
+    ],
+)
+def test_transformations_carry_tangents(derivative, expected, requires_grad):
+    """Of the first derivative, x**4 / 12, the tangent is x**3 / 3; of the second, x**3 / 3, it is x**2."""
+    with fw.dual_level():
+        found = derivative(dual(3.0, 1.0, requires_grad))
+        assert tangent(found) == pytest.approx(expected)
+        assert requires_grad or not found.requires_grad
+
+
+def test_a_captured_dual_number_in_a_transformation():
+    with fw.dual_level():
+        w = dual(2.0, 3.0)
+        assert tangent(pb.grad(lambda x: x * x * w)(5.0)) == 30.0
+        assert tangent(pb.value_and_grad(lambda x: x * x * w)(5.0)[0]) == 75.0
+
+
+def test_checkpoint():
+    x = leaf(3.0, True)
+    with fw.dual_level():
+        y = pb.autograd.checkpoint.checkpoint(quintic, fw.make_dual(x, leaf(1.0)))
+        assert tangent(y) == pytest.approx(81 / 12)
+        assert tangent(grad(y, x)[0]) == pytest.approx(9.0)
+
+
+def test_a_primitive_of_the_user():
+    class Square(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, ct):
+            (x,) = ctx.saved_tensors
+            return 2 * x * ct
+
+    x = leaf([3.0], True)
+    with fw.dual_level():
+        y = Square.apply(fw.make_dual(x, leaf([2.0])))
+        assert tangent(y) == [12.0]
+        assert tangent(grad(y.sum(), x)[0]) == [4.0]
+
+
+def test_saved_tensor_hooks():
+    x = leaf(3.0, True)
+    kept = []
+    with (
+        fw.dual_level(),
+        pb.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or len(kept) - 1, kept.__getitem__),
+    ):
+        y = pb.exp(fw.make_dual(x, leaf(1.0))) * 2.0
+        assert tangent(y) == pytest.approx(2 * np.exp(3.0))
+        assert tangent(grad(y, x)[0]) == pytest.approx(2 * np.exp(3.0))
+
+
+# ---------------------------------------------------------------------------------------------------------------- hooks
+def test_hooks_see_tangents():
+    x, seen = leaf(3.0, True), []
+    with fw.dual_level():
+        y = fw.make_dual(x, leaf(1.0)) * 1.0
+        y.register_hook(lambda g: seen.append(tangent(g)) or g * 2)
+        (g,) = grad(y**3, x)
+        assert (seen, tangent(g)) == ([18.0], 36.0)
+
+
+def test_complex_numbers():
+    """A holomorphic function has the complex derivative times the tangent; others are real-linear in it."""
+    with fw.dual_level():
+        z = fw.make_dual(pb.tensor(1 + 2j), pb.tensor(0.5 - 1j))
+        np.testing.assert_allclose(tangent(pb.exp(z)), np.exp(1 + 2j) * (0.5 - 1j))
+        np.testing.assert_allclose(tangent(pb.conj(z)), 0.5 + 1j)
+        np.testing.assert_allclose(tangent(abs(z)), (0.5 - 2) / 5**0.5)
+        x = dual(2.0, 3.0)
+        np.testing.assert_allclose(tangent(x * z), 3 * (1 + 2j) + 2 * (0.5 - 1j))
+
+
+def test_eigenvectors_of_a_complex_matrix_do_not_turn_in_their_own_direction():
+    rng = np.random.default_rng(0)
+    a, b = (rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3)) for _ in range(2))
+    with fw.dual_level():
+        x = fw.make_dual(pb.tensor(a + a.conj().T), pb.tensor(b + b.conj().T))
+        w, v = pb.linalg.eigh(x)
+        vectors, moved = v._array, fw.unpack_dual(v).tangent._array
+        np.testing.assert_allclose(np.diag(vectors.conj().T @ moved), 0, atol=1e-12)
+        projector = v[:, :1] @ pb.conj(v[:, :1]).mT
+        found = fw.unpack_dual(projector).tangent._array
+
+    def at(t):
+        u = np.linalg.eigh(a + a.conj().T + t * (b + b.conj().T))[1][:, :1]
+        return u @ u.conj().T
+
+    np.testing.assert_allclose(found, (at(1e-5) - at(-1e-5)) / 2e-5, atol=1e-8)
+    assert w.shape == (3,)

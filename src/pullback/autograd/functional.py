@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pullback.core import tangents
 from pullback.core.arrays import namespace
 from pullback.core.differentiate import grad
 from pullback.core.errors import lesson
@@ -37,9 +38,17 @@ def _as_tuple(values: Any, what: str, name: str) -> tuple[bool, tuple[Any, ...]]
 
 def _points(inputs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
     """Where to differentiate: fresh leaves, or Tensors that stay connected to the caller's."""
-    if create_graph:
-        return tuple([x.clone() if x.requires_grad else x.detach().requires_grad_() for x in inputs])
-    return tuple([wrap(type(x), x._array).requires_grad_() for x in inputs])
+    return tuple([x.clone() if create_graph and x.requires_grad else point(x) for x in inputs])
+
+
+def point(x: Any) -> Any:
+    """A place of its own in the graph, with the value of `x`, and its tangent if it has one."""
+    return tangents.point(x) if tangents.carries(x) else wrap(type(x), x._array).requires_grad_()
+
+
+def without_graph(x: Any) -> Any:
+    """`x` cut out of the graph, with its tangent if it has one."""
+    return tangents.settled(x) if tangents.carries(x) else x.detach()
 
 
 def _call(func: Callable[..., Any], points: tuple[Any, ...], name: str) -> tuple[bool, tuple[Any, ...]]:
@@ -60,7 +69,7 @@ def _zeros(x: Any) -> Any:
 
 
 def _finish(values: tuple[Any, ...], single: bool, create_graph: bool) -> Any:
-    found = values if create_graph else tuple([v.detach() for v in values])
+    found = values if create_graph else tuple([without_graph(v) for v in values])
     return found[0] if single else tuple(found)
 
 

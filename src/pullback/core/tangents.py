@@ -173,6 +173,17 @@ class Primal(Node):
         return cotangents
 
 
+class Point(Primal):
+    """The place of a variable that is a dual number, for who differentiates at one."""
+
+    __slots__ = ()
+
+
+def point(x: Tensor) -> Tensor:
+    """A dual number with the value and tangent of `x`, at a place in the graph of its own."""
+    return wrap(type(x), x._array, None, at((Point(type(x), x._array, None), 0), x))
+
+
 class Argument:
     """A dual number among the arguments: the Tensor that stands in for it, and its tangent."""
 

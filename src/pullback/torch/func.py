@@ -6,22 +6,24 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from pullback.autograd import forward_ad as _fwd
 from pullback.autograd import functional as _functional
 from pullback.core.differentiate import grad as _grad
 from pullback.core.errors import lesson as _lesson
 from pullback.core.graph import reach as _reach
 from pullback.core.modes import enable_grad as _enable_grad
+from pullback.core.tangents import Point as _Point
+from pullback.core.tangents import current_level as _current_level
 from pullback.core.tensor import Tensor as _Base
-from pullback.core.tensor import wrap as _wrap
 from pullback.torch._export import xp as _xp
 from pullback.torch._missing import refuse as _refuse
 
-__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
+__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp", "vmap"]
 
 
 def _point(x: Any) -> Any:
     """A fresh place in the graph for an argument: connected to the caller's where that is differentiable."""
-    return x.clone() if x.requires_grad else _wrap(type(x), x._array).requires_grad_()
+    return x.clone() if x.requires_grad else _functional.point(x)
 
 
 def _settled(value: Any, points: tuple[Any, ...]) -> Any:
@@ -30,9 +32,10 @@ def _settled(value: Any, points: tuple[Any, ...]) -> Any:
         return type(value)([_settled(v, points) for v in value])
     if not isinstance(value, _Base) or not value.requires_grad:
         return value
-    _, leaves = _reach([value._resolved()[0]])
-    own = {p._resolved()[0] for p in points if p.is_leaf}
-    return value if any(leaf not in own for leaf in leaves) else value.detach()
+    order, leaves = _reach([value._resolved()[0]])
+    ends = [*leaves, *[node for node in order if isinstance(node, _Point)]]
+    own = {p._resolved()[0] for p in points}
+    return value if any(end not in own for end in ends) else _functional.without_graph(value)
 
 
 def _split(args: tuple[Any, ...], argnums: Any) -> tuple[tuple[Any, ...], list[Any], tuple[int, ...]]:
@@ -116,8 +119,51 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 
 def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    """The value of `func`, and the Jacobian-vector product."""
-    return _functional.jvp(func, tuple(primals), tuple(tangents), create_graph=any(p.requires_grad for p in primals))
+    """The value of `func`, and the Jacobian-vector product: one evaluation in forward mode.
+
+    >>> import pullback.torch as torch
+    >>> torch.func.jvp(torch.sin, (torch.zeros(1),), (torch.ones(1),))
+    (tensor([0.]), tensor([1.]))
+    """
+    if len(primals) != len(tangents):
+        raise _lesson(
+            RuntimeError,
+            f"jvp: got {len(primals)} primals and {len(tangents)} tangents",
+            instead="one tangent of the same shape for each primal.",
+        )
+    if _current_level() is not None:  # one level at a time: this derivative is found by pulling back twice
+        create_graph = any(p.requires_grad for p in primals)
+        return _functional.jvp(func, tuple(primals), tuple(tangents), create_graph=create_graph)
+    with _enable_grad(), _fwd.dual_level():
+        result = func(*[_fwd.make_dual(x, t) for x, t in zip(primals, tangents, strict=True)])
+        single = not isinstance(result, tuple)
+        pairs = [_fwd.unpack_dual(y) for y in ((result,) if single else result)]
+        found = [p.tangent if p.tangent is not None else _xp.zeros_like(p.primal.detach()) for p in pairs]
+    return (pairs[0].primal, found[0]) if single else (tuple([p.primal for p in pairs]), tuple(found))
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> Any:
+    """The value of `func`, and the function from tangents to the Jacobian-vector product, which evaluates it no more.
+
+    >>> import pullback.torch as torch
+    >>> value, push = torch.func.linearize(torch.exp, torch.zeros(2))
+    >>> push(torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
+    with _enable_grad():
+        points = tuple([_point(x) for x in primals])
+        value = func(*points)
+        outputs = value if isinstance(value, tuple) else (value,)
+        seeds = tuple([_functional._zeros(y).requires_grad_() for y in outputs])
+        products = _functional._pull(outputs, points, seeds, True)
+
+    def push(*tangents: Any) -> Any:
+        vectors = _functional._vectors(tangents, points, "the input")
+        found = _functional._pull(products, seeds, vectors, True)
+        settled = tuple([_settled(t, (*points, *seeds)) for t in found])
+        return settled if isinstance(value, tuple) else settled[0]
+
+    return _settled(value, points), push
 
 
 def jacrev(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
@@ -139,7 +185,39 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     return transformed
 
 
-jacfwd = jacrev
+def jacfwd(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
+    """The function that returns the Jacobian of `func`, column by column: one evaluation in forward mode for each."""
+
+    @functools.wraps(func)
+    def transformed(*args: Any, **kwargs: Any) -> Any:
+        if _current_level() is not None:
+            return jacrev(func, argnums)(*args, **kwargs)
+        numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        blocks = [_columns(func, args, n, kwargs) for n in numbers]
+        rows = tuple([row[0] if isinstance(argnums, int) else row for row in zip(*blocks, strict=True)])
+        return rows[0] if len(rows) == 1 else rows
+
+    return transformed
+
+
+def _columns(func: Callable[..., Any], args: tuple[Any, ...], number: int, kwargs: Any) -> list[Any]:
+    """The Jacobian of each result with respect to one argument."""
+    _, _, (number,) = _split(args, number)
+    number %= len(args)
+    x = args[number]
+
+    def of_one(y: Any) -> Any:
+        return func(*args[:number], y, *args[number + 1 :], **kwargs)
+
+    basis = _xp.reshape(_xp.eye(x.numel(), dtype=x.dtype), (x.numel(), *x.shape))
+    columns = []
+    for direction in basis:
+        _, found = jvp(of_one, (x,), (direction,))
+        columns.append(found if isinstance(found, tuple) else (found,))
+    if not columns:  # nothing to move, and nothing to tell the shapes of the results from
+        rows = jacrev(of_one)(x)
+        return list(rows) if isinstance(rows, tuple) else [rows]
+    return [_xp.reshape(_xp.stack(list(c), axis=-1), (*c[0].shape, *x.shape)) for c in zip(*columns, strict=True)]
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
