@@ -659,3 +659,86 @@ def test_eigenvectors_of_a_complex_matrix_do_not_turn_in_their_own_direction():
 
     np.testing.assert_allclose(found, (at(1e-5) - at(-1e-5)) / 2e-5, atol=1e-8)
     assert w.shape == (3,)
+
+
+# ------------------------------------------------------------------------------------------------------- what would slip
+def test_a_new_level_does_not_bring_old_tangents_back():
+    with fw.dual_level():
+        x = dual([1.0, 2.0], [3.0, 4.0])
+        y = x * x
+    with fw.dual_level():
+        assert (tangent(x), tangent(y), tangent(x[:1] * y[:1])) == (None, None, None)
+
+
+def test_a_saved_result_that_is_written_is_noticed():
+    x = leaf([1.0, 2.0], True)
+    with fw.dual_level():
+        y = pb.exp(fw.make_dual(x, leaf([1.0, 1.0])))
+        y[0] = 5.0
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            grad(y.sum(), x)
+
+
+def test_a_saved_argument_that_is_written_is_noticed():
+    x = leaf([1.0, 2.0], True)
+    with fw.dual_level():
+        d = fw.make_dual(x, leaf([1.0, 1.0]))
+        y = pb.sin(d)
+        d[0] = 5.0
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            grad(y.sum(), x)
+
+
+def test_the_tip_of_a_norm():
+    for requires_grad in (False, True):
+        with fw.dual_level():
+            x = dual([0.0, 0.0], [3.0, 4.0], requires_grad)
+            y = pb.linalg.vector_norm(x)
+            assert tangent(y) == 0.0
+            if requires_grad:
+                with pytest.raises(pb.core.errors.DerivativeRefused):
+                    grad(fw.unpack_dual(y).tangent, x)
+
+
+def test_a_tangent_of_what_is_in_no_graph_is_in_no_graph():
+    def forward(ctx, x):
+        y = pb.exp(x)
+        ctx.save_for_forward(y)
+        return y
+
+    F = function(forward, jvp=lambda ctx, t: t * ctx.saved_tensors[0])
+    with fw.dual_level():
+        assert not fw.unpack_dual(F.apply(dual(1.0, 1.0))).tangent.requires_grad
+
+
+def test_values_that_can_be_read_once_are_still_there_for_backward():
+    class Once(pb.Function):
+        clear_saved_tensors_on_access = True
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g * ctx.saved_tensors[0]
+
+    x = leaf(3.0, True)
+    with fw.dual_level():
+        y = Once.apply(fw.make_dual(x, leaf(1.0)))
+        (g,) = grad(y, x)
+        assert (tangent(y), g.item(), tangent(g)) == (6.0, 6.0, 2.0)
+
+
+def test_a_rule_that_drops_the_tangent_of_what_is_in_no_graph_is_refused():
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x)
+        return x * w
+
+    F = function(forward, lambda ctx, g: (None, g * ctx.saved_tensors[0].detach()), lambda ctx, s, t: s)
+    w = leaf(2.0, True)
+    with fw.dual_level():
+        y = F.apply(dual(3.0, 1.0), w)
+        with pytest.raises(pb.core.errors.DerivativeRefused, match="tangent"):
+            grad(y, w)
