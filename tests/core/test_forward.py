@@ -693,11 +693,11 @@ def test_the_tip_of_a_norm():
     for requires_grad in (False, True):
         with fw.dual_level():
             x = dual([0.0, 0.0], [3.0, 4.0], requires_grad)
-            y = pb.linalg.vector_norm(x)
-            assert tangent(y) == 0.0
-            if requires_grad:
-                with pytest.raises(pb.core.errors.DerivativeRefused):
-                    grad(fw.unpack_dual(y).tangent, x)
+            for y in (pb.linalg.vector_norm(x), pb.sum(pb.linalg.svdvals(x[None]))):
+                assert tangent(y) == 0.0
+                if requires_grad:
+                    with pytest.raises(pb.core.errors.DerivativeRefused):
+                        grad(fw.unpack_dual(y).tangent, x)
 
 
 def test_a_tangent_of_what_is_in_no_graph_is_in_no_graph():
@@ -742,3 +742,10 @@ def test_a_rule_that_drops_the_tangent_of_what_is_in_no_graph_is_refused():
         y = F.apply(dual(3.0, 1.0), w)
         with pytest.raises(pb.core.errors.DerivativeRefused, match="tangent"):
             grad(y, w)
+
+
+def test_a_rule_that_drops_the_tangent_of_its_cotangent_is_refused():
+    F = function(lambda ctx, x: x * 2, lambda ctx, g: g.detach() * 2)
+    x = leaf([1.0], True)
+    with fw.dual_level(), pytest.raises(pb.core.errors.DerivativeRefused, match="tangent"):
+        grad(F.apply(x), x, dual([1.0], [1.0]))

@@ -85,7 +85,7 @@ def gradcheck(
     check_batched_grad
         Try ``is_grads_batched=True``.
     check_batched_forward_grad, check_forward_ad, check_backward_ad
-        Which mode to check; forward mode is not available yet.
+        Which mode to check; forward mode is not looked at yet.
     fast_mode
         Compare one random projection of each Jacobian; see `pullback.check.fast` for what that can miss.
     masked
@@ -142,8 +142,8 @@ def _check_flags(forward: bool, backward: bool, batched: bool, batched_forward: 
     if forward:
         raise lesson(
             NotImplementedError,
-            "check_forward_ad=True: forward-mode differentiation is not available",
-            instead="check_forward_ad=False; backward mode is checked in full.",
+            "check_forward_ad=True: gradcheck does not look at forward mode yet",
+            instead="check_forward_ad=False; a tangent that is derived from backward is as right as backward.",
         )
 
 

@@ -52,7 +52,7 @@ def gradgradcheck(
     check_undefined_grad, check_grad_dtypes, check_batched_grad
         See `gradcheck`; they concern the second derivative here.
     check_fwd_over_rev, check_rev_over_rev
-        Which mode to check; forward mode is not available yet.
+        Which mode to check; forward mode is not looked at yet.
 
     Returns
     -------
