@@ -26,11 +26,23 @@ from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.function import Function
 from pullback.core.graph import Node, reach
 from pullback.core.masked import unmask
+from pullback.core.primitive import Primitive
 from pullback.core.pulling import find_rule, no_vjp
 from pullback.core.recompute import rebuild, tensors_in
 from pullback.core.recorded import Recorded
 from pullback.core.refusal import refused
-from pullback.core.tangents import Argument, Primal, bare, carries, check_tangent, current_level, settled, zeros_like
+from pullback.core.tangents import (
+    Argument,
+    Primal,
+    bare,
+    carries,
+    check_tangent,
+    current_level,
+    outside_graphs,
+    same_field,
+    settled,
+    zeros_like,
+)
 from pullback.core.tensor import Tensor, hold_another_array, wrap
 from pullback.core.versions import Buffer
 from pullback.core.views import View
@@ -118,17 +130,11 @@ class Call:
 
     # ------------------------------------------------------------------------------------------------------ tangents
     def elementwise(self) -> dict[int, Any]:
-        """The tangents times the partial derivatives; on bare arrays where they do not belong to a graph."""
+        """The tangents times the partial derivatives."""
         y = self.outputs[0]
-        tangents = [self._tangent_for(x) for x in self.args]
-        if self.connected:
-            stand_in = wrap(type(y), y._array, y._buffer, y._resolved())
-            total = self.operator.jvp(Recorded.xp, self.args, tangents, stand_in)
-            return {0: total if total is not None else zeros_like(y)}
-        bare_args = [x._array if isinstance(x, Tensor) else x for x in self.args]
-        bare_tangents = [None if t is None else t._array for t in tangents]
-        total = self.operator.jvp(arrays.namespace(y._array), bare_args, bare_tangents, y._array)
-        return {0: zeros_like(y) if total is None else wrap(type(y), arrays.asarray(total, arrays.namespace(y._array)))}
+        stand_in = wrap(type(y), y._array, y._buffer, y._resolved())
+        total = self.operator.jvp(Recorded.xp, self.args, [self._tangent_for(x) for x in self.args], stand_in)
+        return {0: zeros_like(y) if total is None else total}
 
     def _tangent_for(self, value: Any) -> Any:
         return next((a.tangent for a in self.arguments if value is a.primal), None)
@@ -299,6 +305,10 @@ def push(operator: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """Apply an operator to arguments of which some have tangents."""
     if modes.current()._settings.inference:
         return operator.apply(*[bare(x) if carries(x) else x for x in args], **options)
+    if operator.jvp is not None and not options and issubclass(operator, Primitive):
+        found = outside_graphs(operator, args)
+        if found is not None:
+            return found
     call = Call(operator, args, options)
     if not call.live:
         return call.answer
@@ -310,14 +320,8 @@ def push(operator: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return call.finish(call.derived())
     if all(call.outputs[k]._view is not None for k in call.live):
         return call.finish({})
-    direct = operator.jvp is not None and _same_field(call)
+    direct = operator.jvp is not None and same_field(call.outputs[0], args)
     return call.finish(call.elementwise() if direct else call.derived())
-
-
-def _same_field(call: Call) -> bool:
-    """False where a complex argument has a real result: a partial derivative does not say everything then."""
-    real = not arrays.is_complex(call.outputs[0].dtype)
-    return not (real and any(arrays.is_complex(a.primal.dtype) for a in call.arguments))
 
 
 # -------------------------------------------------------------------------------------------------- forward over reverse

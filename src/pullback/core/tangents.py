@@ -5,15 +5,17 @@ Tangents are values.  A write into a part of a Tensor makes a new tangent of the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, dual, views
+from pullback.core import arrays, dual, modes, views
 from pullback.core.dual import OPEN, Dual, Level, dual_at, without
 from pullback.core.errors import lesson
 from pullback.core.graph import Node, next_number
+from pullback.core.masked import unmask
 from pullback.core.places import note
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Leaf, Tensor, wrap
@@ -102,6 +104,7 @@ def bare(x: Tensor) -> Tensor:
 
 def settled(found: Any) -> Any:
     """A derivative that is not to be differentiated again: without graph, with its tangent."""
+    found = unmask(found)
     tangent = tangent_of(found) if carries(found) else None
     if tangent is None:
         return bare(found)
@@ -201,6 +204,39 @@ class Argument:
     def constant(self, value: Any) -> Any:
         """The stand-in as user code may see it: without a graph where the argument has none."""
         return bare(value) if value is self.primal and not self.differentiable else value
+
+
+# ------------------------------------------------------------------------------------- elementwise, outside of graphs
+def same_field(y: Tensor, args: Sequence[Any]) -> bool:
+    """False where a complex argument has a real result: a partial derivative does not say everything then."""
+    return arrays.is_complex(y.dtype) or not any(carries(x) and arrays.is_complex(x.dtype) for x in args)
+
+
+def outside_graphs(operator: Any, args: Sequence[Any]) -> Any:
+    """The short path: an elementwise operator where nothing belongs to a graph; ``None`` where something does."""
+    tangents = [tangent_of(x) if carries(x) else None for x in args]
+    if modes.current()._recording:
+        for value in (*args, *tangents):
+            if isinstance(value, Tensor) and value.requires_grad:
+                return None
+    y = operator.apply(*[bare(x) if isinstance(x, Tensor) else x for x in args])
+    if not same_field(y, args):
+        return None
+    xp = arrays.namespace(y._array)
+    bare_args = [x._array if isinstance(x, Tensor) else x for x in args]
+    directions = [
+        None if t is None else t._array if t.dtype == x.dtype else arrays.cast(t._array, x.dtype, xp)
+        for x, t in zip(args, tangents, strict=True)
+    ]
+    moved = operator.jvp(xp, bare_args, directions, y._array)
+    moved = xp.zeros_like(y._array) if moved is None else arrays.asarray(moved, xp)
+    if moved.shape != y._array.shape:
+        moved = xp.broadcast_to(moved, y._array.shape)
+    if arrays.dtype_of(moved) != y.dtype:
+        moved = arrays.cast(moved, y.dtype, xp)
+    level = next(found.level for x in args if isinstance(x, Tensor) and (found := dual_at(x._edge)))
+    y._edge = Dual(level, None, wrap(type(y), moved))
+    return y
 
 
 # ---------------------------------------------------------------------------------------------------------------- writes
