@@ -129,6 +129,7 @@ def test_what_does_not_move_has_no_tangent():
     with fw.dual_level():
         x = dual([2.0], [1.0])
         assert tangent(x > 1.0) is None
+        assert tangent(pb.astype(x, np.int64)) is None
         assert tangent(pb.floor(x)) == [0.0]
         assert tangent(leaf([1.0]) * 2.0) is None
 

@@ -3,7 +3,7 @@
 An operator that meets a dual number calls `push`.  It is applied once, to *primals*: Tensors over the same memory whose place
 is a node, `Primal`, on the way to where the argument came from.  The recorded call then tells the tangents:
 
-* an elementwise operator multiplies them by its partial derivatives;
+* a linear operator is applied to them, an elementwise one multiplies them by its partial derivatives;
 * a user's Function is asked for its ``jvp``;
 * anything else is pulled back twice.  The rule maps cotangents to cotangents, ``u → Jᵀu``; that map is linear, and its own
   pullback is ``v → Jv``.
@@ -14,6 +14,7 @@ What is computed for a tangent sees primals only, so no tangent ever has a tange
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from pullback.core.tangents import (
     carries,
     check_tangent,
     current_level,
+    direct,
     outside_graphs,
     same_field,
     settled,
@@ -63,9 +65,9 @@ class Call:
         self.arguments = list(self.given.values())
         self.level = self.arguments[0].level
         self.args = [self.given[id(x)].primal if id(x) in self.given else x for x in args]
-        #: whether the results belong to a graph, and whether the tangents do
+        self.options = options
+        #: whether the results belong to a graph
         self.recorded = self.recording and any(isinstance(x, Tensor) and x.requires_grad for x in args)
-        self.connected = self.recorded or (self.recording and any(a.tangent.requires_grad for a in self.arguments))
         settings = mode._settings.replace(function=None) if self.recorded else modes.PLAIN
         token = modes.enter(modes.plain(True, settings))
         try:
@@ -76,6 +78,11 @@ class Call:
         self.outputs: list[Any] = [self.answer] if self.single else list(self.answer)
         self.node = next((y._resolved()[0] for y in self.outputs if isinstance(y, Tensor) and y.requires_grad), None)
         self.live = [k for k, y in enumerate(self.outputs) if isinstance(y, Tensor) and y.requires_grad]
+
+    @cached_property
+    def connected(self) -> bool:
+        """Whether the tangents belong to a graph."""
+        return self.recorded or (self.recording and any(a.tangent.requires_grad for a in self.arguments))
 
     def finish(self, tangents: dict[int, Any]) -> Any:
         """The results, at their places, with their tangents."""
@@ -129,11 +136,12 @@ class Call:
         return target
 
     # ------------------------------------------------------------------------------------------------------ tangents
-    def elementwise(self) -> dict[int, Any]:
-        """The tangents times the partial derivatives."""
+    def told(self) -> dict[int, Any]:
+        """What the operator says itself: it is linear, or its partial derivatives are known."""
         y = self.outputs[0]
         stand_in = wrap(type(y), y._array, y._buffer, y._resolved())
-        total = self.operator.jvp(Recorded.xp, self.args, [self._tangent_for(x) for x in self.args], stand_in)
+        tangents = [self._tangent_for(x) for x in self.args]
+        total = direct(self.operator, Recorded.xp, self.args, tangents, self.options, stand_in)
         return {0: zeros_like(y) if total is None else total}
 
     def _tangent_for(self, value: Any) -> Any:
@@ -305,8 +313,9 @@ def push(operator: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """Apply an operator to arguments of which some have tangents."""
     if modes.current()._settings.inference:
         return operator.apply(*[bare(x) if carries(x) else x for x in args], **options)
-    if operator.jvp is not None and not options and issubclass(operator, Primitive):
-        found = outside_graphs(operator, args)
+    told = issubclass(operator, Primitive) and (operator.linear or operator.jvp is not None)
+    if told:
+        found = outside_graphs(operator, args, options)
         if found is not None:
             return found
     call = Call(operator, args, options)
@@ -320,8 +329,8 @@ def push(operator: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return call.finish(call.derived())
     if all(call.outputs[k]._view is not None for k in call.live):
         return call.finish({})
-    direct = operator.jvp is not None and same_field(call.outputs[0], args)
-    return call.finish(call.elementwise() if direct else call.derived())
+    told = told and (operator.linear or same_field(call.outputs[0], args))
+    return call.finish(call.told() if told else call.derived())
 
 
 # -------------------------------------------------------------------------------------------------- forward over reverse

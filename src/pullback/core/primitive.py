@@ -331,6 +331,8 @@ class Primitive:
     mask_rule: ClassVar[Any] = None
     #: ``jvp(xp, args, tangents, y)``, where partial derivatives tell it; otherwise it is derived, see forward.py.
     jvp: ClassVar[Any] = None
+    #: The only result is linear in all arrays together, and so the operator itself takes tangents to tangents.
+    linear: ClassVar[bool] = False
     node_base: ClassVar[type] = PrimitiveNode
     _node: ClassVar[type]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextvars import ContextVar
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -157,14 +158,14 @@ class Primal(Node):
 
     __slots__ = ("tangent",)
 
-    def __init__(self, kind: Any, array: Any, edge: Any, tangent: Any = None, level: Any = None) -> None:
+    def __init__(self, kind: Any, array: Any, edge: Any, level: Any = None) -> None:
         self._edges = (edge,) if edge else ()
         self._number = next_number()
         self._saved = None
         self._hooks = None
         self._kind = kind
         self._specs = ((array.shape, arrays.dtype_of(array)),)
-        self.tangent = tangent
+        self.tangent: Any = None
         note(self)
         if level is not None:
             level.holders.add(self)
@@ -193,34 +194,60 @@ class Argument:
     def __init__(self, source: Tensor) -> None:
         self.source = source
         self.level = dual_at(source._edge).level  # type: ignore[union-attr]
-        tangent = tangent_of(source)
-        dtype = source.dtype
-        self.tangent = tangent if tangent.dtype == dtype else Recorded.xp.astype(tangent, dtype)
         self.differentiable = source.requires_grad
-        node = Primal(type(source), source._array, source._resolved(), self.tangent, self.level)
+        node = Primal(type(source), source._array, source._resolved(), self.level)
         self.edge = (node, 0)
         self.primal: Any = wrap(type(source), source._array, source._shared_buffer(), self.edge)
+
+    @cached_property
+    def tangent(self) -> Any:
+        """Found when it is asked for: a view operator does not need it, and the way to the base may be long."""
+        tangent, dtype = tangent_of(self.source), self.source.dtype
+        tangent = tangent if tangent.dtype == dtype else Recorded.xp.astype(tangent, dtype)
+        self.edge[0].tangent = tangent
+        return tangent
 
     def constant(self, value: Any) -> Any:
         """The stand-in as user code may see it: without a graph where the argument has none."""
         return bare(value) if value is self.primal and not self.differentiable else value
 
 
-# ------------------------------------------------------------------------------------- elementwise, outside of graphs
+# ------------------------------------------------------------------------------------- linear or elementwise
 def same_field(y: Tensor, args: Sequence[Any]) -> bool:
     """False where a complex argument has a real result: a partial derivative does not say everything then."""
     return arrays.is_complex(y.dtype) or not any(carries(x) and arrays.is_complex(x.dtype) for x in args)
 
 
-def outside_graphs(operator: Any, args: Sequence[Any]) -> Any:
-    """The short path: an elementwise operator where nothing belongs to a graph; ``None`` where something does."""
+def direct(operator: Any, xp: Any, args: Sequence[Any], tangents: Sequence[Any], options: Any, y: Any) -> Any:
+    """The tangent of a linear or elementwise operator, ``None`` for zeros."""
+    if not operator.linear:
+        return operator.jvp(xp, args, tangents, y)
+    directions = [_zero(x) if t is None else t for x, t in zip(args, tangents, strict=True)]
+    return operator.apply(*directions, **options)
+
+
+def _zero(value: Any) -> Any:
+    """Zeros for an array that does not move; an index, a shape, a flag as it is."""
+    if isinstance(value, Tensor):
+        return zeros_like(value) if arrays.is_inexact(value.dtype) else value
+    return (
+        arrays.namespace(value).zeros_like(value)
+        if arrays.is_array(value) and arrays.is_inexact(value.dtype)
+        else value
+    )
+
+
+def outside_graphs(operator: Any, args: Sequence[Any], options: Any) -> Any:
+    """The short path: the same where nothing belongs to a graph; ``None`` where something does."""
     tangents = [tangent_of(x) if carries(x) else None for x in args]
     if modes.current()._recording:
         for value in (*args, *tangents):
             if isinstance(value, Tensor) and value.requires_grad:
                 return None
-    y = operator.apply(*[bare(x) if isinstance(x, Tensor) else x for x in args])
-    if not same_field(y, args):
+    y = operator.apply(*[bare(x) if isinstance(x, Tensor) else x for x in args], **options)
+    if not arrays.is_inexact(y.dtype):
+        return y
+    if not (operator.linear or same_field(y, args)):
         return None
     xp = arrays.namespace(y._array)
     bare_args = [x._array if isinstance(x, Tensor) else x for x in args]
@@ -228,7 +255,7 @@ def outside_graphs(operator: Any, args: Sequence[Any]) -> Any:
         None if t is None else t._array if t.dtype == x.dtype else arrays.cast(t._array, x.dtype, xp)
         for x, t in zip(args, tangents, strict=True)
     ]
-    moved = operator.jvp(xp, bare_args, directions, y._array)
+    moved = direct(operator, xp, bare_args, directions, options, y._array)
     moved = xp.zeros_like(y._array) if moved is None else arrays.asarray(moved, xp)
     if moved.shape != y._array.shape:
         moved = xp.broadcast_to(moved, y._array.shape)

@@ -67,6 +67,7 @@ class Sign(Elementwise):
 class Conj(Elementwise):
     """Complex conjugate.  vjp: z̄ = ȳ*"""
 
+    linear = True
     mask_rule = staticmethod(carry)
     node_name = "ConjBackward0"
 

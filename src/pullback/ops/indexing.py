@@ -218,6 +218,7 @@ class NewAxis(Slice):
 class Index(Primitive):
     """``x[index]`` with arrays in the index: a copy.  vjp: x̄ = 0, then ȳ added at index; what was read twice adds up"""
 
+    linear = True
     node_name = "IndexBackward0"
     mask_rule = staticmethod(moved)
 
@@ -235,6 +236,7 @@ class Index(Primitive):
 class Embed(Primitive):
     """Zeros of a shape, with the argument added at an index: the adjoint of reading.  vjp: ȳ[index]"""
 
+    linear = True
     node_name = "EmbedBackward0"
     mask_rule = staticmethod(moved)
 
@@ -251,6 +253,7 @@ class Embed(Primitive):
 class Clear(Primitive):
     """The argument with zeros at an index.  vjp: x̄ = ȳ with (structural) zeros at the index"""
 
+    linear = True
     node_name = "ClearBackward0"
     mask_rule = staticmethod(moved)
 

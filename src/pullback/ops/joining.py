@@ -31,6 +31,7 @@ def along(axis: int, entry: Any) -> Any:
 class Concat(Primitive):
     """Arrays one after the other along an axis.  vjp: each takes its part of ȳ"""
 
+    linear = True
     node_name = "CatBackward0"
     mask_rule = staticmethod(moved)
 
@@ -55,6 +56,7 @@ class Concat(Primitive):
 class Stack(Primitive):
     """Arrays of one shape side by side along a new axis.  vjp: each takes its part of ȳ"""
 
+    linear = True
     node_name = "StackBackward0"
     mask_rule = staticmethod(moved)
 
@@ -218,6 +220,7 @@ def split(x: Any, sizes: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
 class Tile(Primitive):
     """The whole array repeated side by side.  vjp: x̄ = sum of the pieces of ȳ"""
 
+    linear = True
     node_name = "RepeatBackward0"
     mask_rule = staticmethod(moved)
 
@@ -238,6 +241,7 @@ class Tile(Primitive):
 class Repeat(Primitive):
     """Every entry along an axis repeated in place.  vjp: x̄ = sums of neighbours in ȳ"""
 
+    linear = True
     node_name = "RepeatInterleaveBackward0"
     mask_rule = staticmethod(moved)
 

@@ -37,6 +37,7 @@ def _with_empty(make: Make) -> Any:
 class Sum(Reduction):
     """``Σ x``.  vjp: x̄ = ȳ, repeated (a view)"""
 
+    linear = True
     node_name = "SumBackward0"
 
     @staticmethod
@@ -260,6 +261,7 @@ def _with_initial(xp: Any, y: Any, axis: int, start: Any) -> Any:
 class CumulativeSum(Primitive):
     """``yₖ = Σ_{j≤k} xⱼ``.  vjp: x̄ⱼ = Σ_{k≥j} ȳₖ"""
 
+    linear = True
     node_name = "CumsumBackward0"
 
     @staticmethod

@@ -242,6 +242,7 @@ class Flip(Primitive):
 class Roll(Primitive):
     """Entries moved along an axis, those that leave coming in again.  vjp: x̄ = roll(ȳ) backwards"""
 
+    linear = True
     node_name = "RollBackward0"
     mask_rule = staticmethod(moved)
 
@@ -277,6 +278,7 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
 class Tril(Primitive):
     """The lower triangle, zeros elsewhere.  vjp: x̄ = tril(ȳ)"""
 
+    linear = True
     node_name = "TrilBackward0"
     mask_rule = staticmethod(moved)
 
@@ -293,6 +295,7 @@ class Tril(Primitive):
 class Triu(Primitive):
     """The upper triangle, zeros elsewhere.  vjp: x̄ = triu(ȳ)"""
 
+    linear = True
     node_name = "TriuBackward0"
     mask_rule = staticmethod(moved)
 
@@ -320,6 +323,7 @@ def triu(x: Any, /, *, k: int = 0) -> Any:
 class Clone(Primitive):
     """A copy in C order.  vjp: x̄ = ȳ"""
 
+    linear = True
     node_name = "CloneBackward0"
     mask_rule = staticmethod(moved)
 
@@ -335,6 +339,7 @@ class Clone(Primitive):
 class Astype(Primitive):
     """A cast.  vjp: x̄ = ȳ cast back (done by the projection)"""
 
+    linear = True
     node_name = "ToCopyBackward0"
     mask_rule = staticmethod(moved)
 

@@ -16,6 +16,7 @@ from pullback.ops.registry import Make, Sample, register
 class Mean(Reduction):
     """``Σ x / n``.  vjp: x̄ = ȳ / n, repeated (a view)"""
 
+    linear = True
     node_name = "MeanBackward0"
 
     @staticmethod
