@@ -247,10 +247,10 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
             return general(x)
         edge = x._edge
         if edge is not None:
-            if OPEN and dual_at(edge) is not None:
-                return dual.push(operator, (x,), {})
             mode = _current()
             if mode is not _ON and not mode._recording:
+                if OPEN and dual_at(edge) is not None:
+                    return dual.push(operator, (x,), {})
                 if mode is not _OFF:
                     _note_reads(mode, x, edge, x, edge)
                 edge = None
@@ -264,6 +264,8 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
         if edge is None:
             return out
         if edge.__class__ is not tuple:
+            if OPEN and dual_at(edge) is not None:
+                return dual.push(operator, (x,), {})
             edge = edge.resolve(x)
             if edge is None:
                 return out
@@ -490,10 +492,10 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                     return general(a, b)
                 _remember(array_b)
             if edge_a is not None or edge_b is not None:
-                if OPEN and (dual_at(edge_a) or dual_at(edge_b)):
-                    return dual.push(operator, (a, b), {})
                 mode = _current()
                 if mode is not _ON and not mode._recording:
+                    if OPEN and (dual_at(edge_a) or dual_at(edge_b)):
+                        return dual.push(operator, (a, b), {})
                     if mode is not _OFF:
                         first = mode._inputs[0] if mode._inputs else None
                         if (edge_a is not None and a is not first) or (edge_b is not None and b is not first):
@@ -501,8 +503,12 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                     edge_a = edge_b = None
                 else:
                     if edge_a is not None and edge_a.__class__ is not tuple:
+                        if OPEN and dual_at(edge_a) is not None:
+                            return dual.push(operator, (a, b), {})
                         edge_a = edge_a.resolve(a)
                     if edge_b is not None and edge_b.__class__ is not tuple:
+                        if OPEN and dual_at(edge_b) is not None:
+                            return dual.push(operator, (a, b), {})
                         edge_b = edge_b.resolve(b)
             large = (
                 edge_a is None
