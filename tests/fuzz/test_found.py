@@ -19,8 +19,6 @@ OPEN = {
     "no dimensions": "pullback.torch: cumsum and cumprod of a Tensor of no dimensions have one",
     "flip": "pullback.torch: flip is a view",
     "softmax": "softmax keeps its argument too",
-    "copy_": "copy_ gives its Tensor the very place of the value",
-    "resize_": "resize_ replaces an array behind the back of the recycling of memory",
     "constant partner": "summing over broadcast axes looks at differentiable arguments only",
     "hooks that write": "a hook gets the very cotangent while a pass is recorded",
 }
@@ -165,7 +163,6 @@ def test_the_memory_order_of_a_large_result_does_not_depend_on_what_died_before(
     assert (columns_first * 2.0)._array.flags.f_contiguous
 
 
-@open_("resize_")
 def test_memory_that_a_large_result_gave_up_belongs_to_others():
     rows = int(LARGE**0.5) + 1
     x, other = (torch_names.from_numpy(np.full((rows, rows), value, order="F")) for value in (1.0, 5.0))
@@ -233,7 +230,6 @@ def test_a_retained_gradient_follows_writes_through_views():
     assert c.grad.tolist() == [2, 2]
 
 
-@open_("copy_")
 def test_a_copy_in_place_has_a_place_of_its_own():
     x = leaf([1.0, 2.0])
     y, copied = x * 1, pb.zeros(2)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
-from pullback.core.tensor import wrap
+from pullback.core.tensor import hold_another_array, wrap
 from pullback.ops import inplace
 from pullback.torch._dtypes import DTYPES, TYPE_NAMES, as_dtype
 from pullback.torch._export import METHODS, both, function, method, xp
@@ -264,7 +264,7 @@ def _resize_(self: Any, *sizes: Any, **options: Any) -> Any:
     if wanted == tuple(self.shape):
         return self
     if math.prod(wanted) == math.prod(self.shape) and self._edge is None and self._view is None:
-        self._array = self._array.reshape(wanted)
+        hold_another_array(self, self._array.reshape(wanted))
         return self
     raise lesson(
         RuntimeError,
