@@ -146,6 +146,8 @@ class PrimitiveNode(Node):
                 continue
             if not (grad.__class__ is ndarray or isinstance(grad, (Tensor, Masked)) or arrays.is_array(grad)):
                 raise rules.not_a_gradient(self, position, grad)
+            if xp is Recorded.xp or grad.__class__ is not ndarray:
+                grad = _for_the_walk(grad, self._kind if xp is Recorded.xp else None)
             if mask_rule is not None:
                 grad = mask_rule(ctx, grad, masked, position, xp)
             producer, number = edge
@@ -587,6 +589,19 @@ def _lent(cotangent: Any) -> Any:
     elif isinstance(cotangent, Tensor):
         cotangent = wrap(type(cotangent), cotangent._array, BORROWED, cotangent._resolved())
     return cotangent
+
+
+def _for_the_walk(grad: Any, kind: Any) -> Any:
+    """What a rule returned, in the form that the walk moves: a Tensor where a `kind` is given, otherwise a bare array.
+
+    A rule may return a bare array also while it is recorded: a constant.
+    """
+    if grad.__class__ is Masked:
+        value = _for_the_walk(grad.value, kind)
+        return grad if value is grad.value else Masked(value, lambda: grad.mask)
+    if isinstance(grad, Tensor):
+        return grad if kind is not None else grad._array
+    return grad if kind is None else wrap(kind, arrays.asarray(grad, arrays.namespace(grad)), BORROWED)
 
 
 def _keep_attributes(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> bool:
