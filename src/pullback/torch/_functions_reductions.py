@@ -11,6 +11,7 @@ from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
 from pullback.core.tensor import wrap
 from pullback.torch._dtypes import as_dtype
+from pullback.ops.activations import log_softmax, softmax
 from pullback.torch._export import both, need_tensor, with_in_place, xp
 from pullback.torch._promotion import as_float, category
 
@@ -104,15 +105,13 @@ def _logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
 @both("softmax")
 def _softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     """``exp(input) / sum(exp(input))`` along `dim`."""
-    x = as_float(_cast(input, dtype))
-    return xp.exp(x - xp.logsumexp(x, axis=dim, keepdims=True))
+    return softmax(as_float(_cast(input, dtype)), dim)
 
 
 @both("log_softmax")
 def _log_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     """The logarithm of `softmax`."""
-    x = as_float(_cast(input, dtype))
-    return x - xp.logsumexp(x, axis=dim, keepdims=True)
+    return log_softmax(as_float(_cast(input, dtype)), dim)
 
 
 # ------------------------------------------------------------------------------------------------- largest and smallest
