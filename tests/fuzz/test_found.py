@@ -18,7 +18,6 @@ OPEN = {
     "the results of integer indices": "pullback.torch follows NumPy where integers and lists are mixed in one index",
     "no dimensions": "pullback.torch: cumsum and cumprod of a Tensor of no dimensions have one",
     "flip": "pullback.torch: flip is a view",
-    "constant partner": "summing over broadcast axes looks at differentiable arguments only",
     "hooks that write": "a hook gets the very cotangent while a pass is recorded",
 }
 
@@ -399,15 +398,44 @@ def test_what_an_earlier_pass_left_on_ctx_is_no_constant():
     assert found in (None, pytest.approx(math.exp(0.5)))
 
 
-@open_("constant partner")
-def test_a_rule_may_sum_over_what_a_constant_argument_stretched():
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a)
-        return pb.sum(a * b)
+CONSTANTS = {
+    "Tensor": pb.tensor([1.0, 2.0]),
+    "array": np.array([1.0, 2.0]),
+    "integers": np.array([1, 2]),
+    "leaf": leaf([1.0, 2.0]),
+}
+
+
+def weighted_sum(base, constant, *others):
+    """``sum(constant * b)`` of a `b` without dimensions, whose rule leaves the sum over what was stretched to the machine."""
+
+    class Weighted(base):
+        @staticmethod
+        def forward(ctx, a, b, *others):
+            ctx.a, ctx.count = a, len(others)
+            return (a * b).sum()
+
+        @staticmethod
+        def backward(ctx, g):
+            return (None, g * ctx.a, *[None] * ctx.count)
 
     b = leaf(2.0)
-    y = function(forward, lambda ctx, g: (None, g * ctx.saved_tensors[0])).apply(pb.tensor([1.0, 2.0]), b)
-    assert grad(y, b)[0].item() == 3
+    return Weighted.apply(constant, b, *others), b
+
+
+@pytest.mark.parametrize("base", [pb.Function, pb.Primitive])
+@pytest.mark.parametrize("constant", CONSTANTS)
+def test_a_rule_may_sum_over_what_a_constant_argument_stretched(base, constant):
+    y, b = weighted_sum(base, CONSTANTS[constant], "an option", None, 3)
+    assert grad(y, b, create_graph=True)[0].item() == 3
+
+
+@pytest.mark.parametrize("base", [pb.Function, pb.Primitive])
+def test_a_rule_may_sum_over_nothing_else(base):
+    """All constants together explain a shape, or none do."""
+    y, b = weighted_sum(base, CONSTANTS["Tensor"], np.ones(3))
+    with pytest.raises(RuntimeError, match="invalid gradient"):
+        grad(y, b)
 
 
 def test_a_bare_array_from_the_rule_of_a_primitive_is_a_constant_in_a_recorded_pass():

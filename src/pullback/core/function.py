@@ -227,6 +227,8 @@ def _look_at_arguments(cls: Any, ctx: Any, args: tuple[Any, ...], mode: Any) -> 
     ctx._edges = tuple(edges)
     ctx._needs = tuple(needs)
     ctx._kind = kind or Tensor
+    if mode._recording and True in needs and False in needs:
+        ctx._beside = rules.shapes_beside(args, edges)
 
 
 def _refuse_hidden_tensors(cls: Any, value: Any, position: int, recording: bool) -> None:

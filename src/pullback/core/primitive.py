@@ -43,7 +43,7 @@ class PrimitiveNode(Node):
         In backward: what ``save_for_backward`` was given.
     """
 
-    __slots__ = ("__dict__", "_to_save", "needs_input_grad", "xp")
+    __slots__ = ("__dict__", "_beside", "_to_save", "needs_input_grad", "xp")
 
     _operator: ClassVar[type[Primitive]]
     needs_input_grad: tuple[bool, ...]
@@ -528,6 +528,8 @@ def _record(ctx: Any, kind: Any, args: Any, edges: Any, outputs: Any, options: A
         else:
             specs.append(None)
     ctx._specs = tuple(specs)
+    if not all(edges):
+        ctx._beside = rules.shapes_beside(args, edges)
     _keep(ctx, args, edges, outputs, options)
 
 

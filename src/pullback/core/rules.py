@@ -16,6 +16,7 @@ from pullback.core.errors import lesson
 from pullback.core.graph import Node
 from pullback.core.masked import Masked
 from pullback.core.places import defined_at
+from pullback.core.tensor import Tensor
 
 
 def parameter_names(forward: Any, skip: int) -> list[str]:
@@ -127,17 +128,27 @@ def may_sum(node: Node, shape: tuple[int, ...], target: tuple[int, ...]) -> bool
     """True when a cotangent of `shape` for an argument of shape `target` means "sum over what was broadcast".
 
     That is what a rule of a broadcasting operator returns: it then has the shape of an output, or of the inputs broadcast
-    together.  Any other shape that merely fits is a mistake.
+    together (with or without those that are constants).  Any other shape that merely fits is a mistake.
     """
     if not arrays.broadcasts_to(target, shape):
         return False
     if any(spec and spec[0] == shape for spec in node._specs):
         return True
     shapes = [edge[0]._specs[edge[1]][0] for edge in node._edges if edge]
+    return any(_broadcast_gives(shape, [*shapes, *beside]) for beside in ((), getattr(node, "_beside", ())))
+
+
+def _broadcast_gives(shape: tuple[int, ...], shapes: list[Any]) -> bool:
     try:
         return np.broadcast_shapes(*shapes) == shape
     except ValueError:
         return False
+
+
+def shapes_beside(args: Any, edges: Any) -> list[Any]:
+    """Shapes of the arguments that have no place in the graph: a node remembers them for `may_sum` as its ``_beside``."""
+    values = [a._array if isinstance(a, Tensor) else a for a, edge in zip(args, edges, strict=True) if not edge]
+    return [value.shape for value in values if hasattr(value, "dtype")]
 
 
 def fit(node: Node, position: int, cotangent: Any, xp: Any) -> Any:

@@ -10,8 +10,8 @@ import numpy as np
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
 from pullback.core.tensor import wrap
-from pullback.torch._dtypes import as_dtype
 from pullback.ops.activations import log_softmax, softmax
+from pullback.torch._dtypes import as_dtype
 from pullback.torch._export import both, need_tensor, with_in_place, xp
 from pullback.torch._promotion import as_float, category
 
