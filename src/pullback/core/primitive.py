@@ -160,7 +160,10 @@ class PrimitiveNode(Node):
 
     def _zero(self, position: int, xp: Any) -> Any:
         spec = self._specs[position]
-        return None if spec is None else arrays.zeros(spec[0], spec[1], xp)
+        if spec is None:
+            return None
+        zeros = arrays.zeros(spec[0], spec[1], self.xp)
+        return wrap(self._kind, zeros) if xp is Recorded.xp else zeros
 
     def _shadow(self) -> Any:
         """A private copy of this ctx, for one call of the rule with other flags or values."""

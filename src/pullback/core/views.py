@@ -76,7 +76,7 @@ class View:
 def is_alias(array: Any, of: Any) -> bool:
     """True when a view operator really returned a view."""
     if not isinstance(array, arrays.ndarray):
-        return arrays.is_mutable(array)
+        return arrays.is_mutable(array) and arrays.shares_memory(array, of)
     owner = of if of.base is None else of.base
     return array is of or array.base is owner or arrays.shares_memory(array, of)
 
@@ -136,16 +136,20 @@ class WriteView(Node):
         if half:  # the real or the imaginary part was written: no entry is zero as a whole
             return self._without_half(cotangent, task)
 
+        xp = arrays.namespace(cotangent._array if task.record else cotangent)
+
         def mask() -> Any:
-            kept = np.ones(cotangent.shape, dtype=bool)
+            kept: Any = np.ones(cotangent.shape, dtype=bool)
             self._clear(kept, False)
+            kept = xp.asarray(kept)
             return kept & given.mask if given.__class__ is Masked else kept
 
-        if task.record:
-            outside = Recorded.xp.where(mask(), cotangent, Recorded.xp.zeros_like(cotangent))
-        else:
-            outside = arrays.copy(cotangent, arrays.namespace(cotangent))
+        if cotangent.__class__ is np.ndarray:
+            outside = arrays.copy(cotangent, np)
             self._clear(outside, 0)
+        else:
+            run = Recorded.xp if task.record else xp
+            outside = run.where(mask(), cotangent, run.zeros_like(cotangent))
         return Masked(outside, mask)
 
     def _without_half(self, cotangent: Any, task: Any) -> Any:
@@ -159,7 +163,7 @@ class WriteView(Node):
         return outside
 
     def _clear(self, fresh: Any, value: Any) -> None:
-        """Fill the written region of a fresh, C-contiguous array."""
+        """Fill the written region of a fresh, C-contiguous NumPy array."""
         region = replay(self.steps, fresh)
         if is_alias(region, fresh):
             region[...] = value
@@ -196,8 +200,9 @@ class Overwrite(Node):
         return of_old, of_value
 
     def _nothing(self, cotangent: Any, task: Any) -> Any:
-        xp = Recorded.xp if task.record else arrays.namespace(cotangent)
-        return Masked(xp.zeros_like(cotangent), lambda: np.zeros(cotangent.shape, dtype=bool))
+        xp = arrays.namespace(cotangent._array if task.record else cotangent)
+        zeros = (Recorded.xp if task.record else xp).zeros_like(cotangent)
+        return Masked(zeros, lambda: arrays.zeros(cotangent.shape, np.dtype(bool), xp))
 
 
 def check_writable(tensor: Tensor) -> None:

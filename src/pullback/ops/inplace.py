@@ -180,7 +180,7 @@ def write_at(target: Tensor, key: Key, value: Any) -> None:
         given = fitted(value, tuple(key.read(target._array).shape), target.dtype) if recorded else value
         result = IndexPut.apply(target, given if recorded else _bare_value(value, target._array), key=key)
         views.become(target, result)
-    elif key.basic:
+    elif key.basic and key.understood_by(target._array):
         _write_basic(target, key, value, recorded)
     else:
         _write_advanced(target, key, value, recorded)
@@ -203,7 +203,7 @@ def _write_advanced(target: Tensor, key: Key, value: Any, recorded: bool) -> Non
     """In place, by a node that stands between the old history and the new one."""
     views.check_writable(target)
     if recorded:
-        value = fitted(value, target._array[key.entries].shape, target.dtype)
+        value = fitted(value, key.read(target._array).shape, target.dtype)
     else:
         value = _bare_value(value, target._array)
     views.own(target)
