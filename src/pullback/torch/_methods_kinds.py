@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
-from pullback.core.tensor import hold_another_array, wrap
+from pullback.core.tensor import wrap
 from pullback.ops import inplace
 from pullback.torch._dtypes import DTYPES, TYPE_NAMES, as_dtype
 from pullback.torch._export import METHODS, both, function, method, xp
@@ -264,8 +264,7 @@ def _resize_(self: Any, *sizes: Any, **options: Any) -> Any:
     if wanted == tuple(self.shape):
         return self
     if math.prod(wanted) == math.prod(self.shape) and self._edge is None and self._view is None:
-        hold_another_array(self, self._array.reshape(wanted))
-        return self
+        return inplace.reshape_in_place(self, xp.reshape, wanted)
     raise lesson(
         RuntimeError,
         f"cannot resize a Tensor of shape {list(self.shape)} to {list(wanted)} in place",
