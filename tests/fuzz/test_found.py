@@ -426,7 +426,7 @@ def weighted_sum(base, constant, *others):
 @pytest.mark.parametrize("base", [pb.Function, pb.Primitive])
 @pytest.mark.parametrize("constant", CONSTANTS)
 def test_a_rule_may_sum_over_what_a_constant_argument_stretched(base, constant):
-    y, b = weighted_sum(base, CONSTANTS[constant], "an option", None, 3)
+    y, b = weighted_sum(base, CONSTANTS[constant], "an option", None, 3, np.float64)
     assert grad(y, b, create_graph=True)[0].item() == 3
 
 

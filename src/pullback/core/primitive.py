@@ -532,7 +532,12 @@ def _record(ctx: Any, kind: Any, args: Any, edges: Any, outputs: Any, options: A
             specs.append(None)
     ctx._specs = tuple(specs)
     if not all(edges):
-        ctx._beside = rules.shapes_beside(args, edges)
+        ctx._beside = beside = []  # shapes of constants, see `rules.may_sum`
+        for value, edge in zip(args, edges, strict=True):
+            if not edge:
+                array = value._array if isinstance(value, Tensor) else value
+                if hasattr(array, "shape"):
+                    beside.append(array.shape)
     _keep(ctx, args, edges, outputs, options)
 
 

@@ -16,7 +16,6 @@ from pullback.core.errors import lesson
 from pullback.core.graph import Node
 from pullback.core.masked import Masked
 from pullback.core.places import defined_at
-from pullback.core.tensor import Tensor
 
 
 def parameter_names(forward: Any, skip: int) -> list[str]:
@@ -135,7 +134,8 @@ def may_sum(node: Node, shape: tuple[int, ...], target: tuple[int, ...]) -> bool
     if any(spec and spec[0] == shape for spec in node._specs):
         return True
     shapes = [edge[0]._specs[edge[1]][0] for edge in node._edges if edge]
-    return any(_broadcast_gives(shape, [*shapes, *beside]) for beside in ((), getattr(node, "_beside", ())))
+    beside = [other for other in getattr(node, "_beside", ()) if isinstance(other, tuple)]
+    return _broadcast_gives(shape, shapes) or _broadcast_gives(shape, shapes + beside)
 
 
 def _broadcast_gives(shape: tuple[int, ...], shapes: list[Any]) -> bool:
@@ -143,12 +143,6 @@ def _broadcast_gives(shape: tuple[int, ...], shapes: list[Any]) -> bool:
         return np.broadcast_shapes(*shapes) == shape
     except ValueError:
         return False
-
-
-def shapes_beside(args: Any, edges: Any) -> list[Any]:
-    """Shapes of the arguments that have no place in the graph: a node remembers them for `may_sum` as its ``_beside``."""
-    values = [a._array if isinstance(a, Tensor) else a for a, edge in zip(args, edges, strict=True) if not edge]
-    return [value.shape for value in values if hasattr(value, "dtype")]
 
 
 def fit(node: Node, position: int, cotangent: Any, xp: Any) -> Any:

@@ -96,11 +96,9 @@ class Key:
 
     def understood_by(self, array: Any) -> bool:
         """True when the library knows this form of index: every one knows the basic ones, NumPy and JAX know all."""
-        return (
-            (self.basic and (not self.backwards or arrays.reads_backwards(array)))
-            or isinstance(array, np.ndarray)
-            or hasattr(array, "at")
-        )
+        if isinstance(array, np.ndarray) or hasattr(array, "at"):
+            return True
+        return self.basic and (arrays.reads_backwards(array) or not self.backwards)
 
     def _written_by(self, array: Any) -> bool:
         """The same question for assignment, where the standard allows no new axes."""
