@@ -72,6 +72,12 @@ def reference(call: Call, values: Any = None) -> list[Any]:
     return [np.asarray(r) for r in as_list(call.record.reference(*args, **options))]
 
 
+def unobserved(call: Call) -> Call:
+    """The call, with the results as the operator returns them."""
+    call.record = replace(call.record, observe=None)
+    return call
+
+
 def seeded(outputs: Any) -> list[Any]:
     return directions_like(bare(outputs), np.random.default_rng(3))
 
@@ -96,9 +102,7 @@ def same(found: Any, expected: Any) -> None:
 @check(lambda record: record.reference is not None)
 def value(record: Record) -> None:
     """The value is that of the reference, on Tensors (which give Tensors) and on bare arrays."""
-    plain = replace(record, observe=None)
-    for call in calls(record):
-        call.record = plain
+    for call in map(unobserved, calls(record)):
         expected = reference(call)
         for wrap in (lambda x: x, Tensor):
             found = call([wrap(x) for x in call.arrays], wrap)
@@ -182,6 +186,15 @@ def _stacked(call: Call, direction: Any, t: float) -> Any:
     """All differentiable results at one point, in one vector."""
     xs = tensors([np.asarray(x + t * v, dtype=x.dtype) for x, v in zip(call.arrays, direction, strict=True)])
     return np.concatenate([np.ravel(r) for r in bare(call.differentiable(xs))])
+
+
+@check(differentiable)
+def place(record: Record) -> None:
+    """A result is an argument itself, or stands at a place in the graph where nothing else stands."""
+    for call in calls(record):
+        xs = [x * 1 for x in tensors(call.arrays)]
+        found = {id(t): t for t in (*xs, *with_gradient(unobserved(call)(xs)))}
+        assert len({t._resolved() for t in found.values()}) == len(found)
 
 
 @check(lambda record: not record.differentiable)

@@ -1057,3 +1057,18 @@ def test_segment_sum():
     assert SegmentSum.apply(values, segments, 3).tolist() == [[4.0, 6.0], [6.0, 7.0], [2.0, 3.0]]
     assert torch.autograd.gradcheck(SegmentSum.apply, (values, segments, 3))
     assert torch.autograd.gradgradcheck(SegmentSum.apply, (values, segments, 3))
+
+
+def test_what_was_resized_after_it_was_saved_is_stale():
+    weights, x = torch.tensor([[1.0, 2.0, 3.0]]), torch.ones(2, 3, requires_grad=True)
+    y = weights * x
+    weights.resize_(3, 1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_what_has_views_is_not_resized():
+    base = torch.zeros(1, 3)
+    _view = base[0]
+    with pytest.raises(RuntimeError, match="has views"):
+        base.resize_(3)

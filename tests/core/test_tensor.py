@@ -255,7 +255,11 @@ def test_a_shallow_copy_of_a_computed_tensor_stays_connected():
     y = x * x
     z = copy.copy(y)
     assert z is not y
-    assert grad(z, x)[0].item() == 4.0
+    assert grad(z, x, retain_graph=True)[0].item() == 4.0
+    assert grad(z * 3 + y, z)[0].item() == 3.0
+    z *= 10
+    assert y.item() == 40.0
+    assert grad(y, x)[0].item() == 40.0
     again = copy.copy(x)
     assert again.requires_grad
 

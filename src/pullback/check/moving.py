@@ -65,7 +65,7 @@ def overlaps_itself(array: Any) -> bool:
 def holding(tensor: Tensor, array: Any) -> Iterator[None]:
     """Let `tensor` hold another array inside the block."""
     own = tensor._array
-    tensor._array = array
+    hold_another_array(tensor, array)
     try:
         yield
     finally:

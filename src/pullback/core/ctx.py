@@ -69,7 +69,7 @@ class Ctx(Node):
     like saved ones: their versions are checked, outputs are held weakly, intermediates are recomputed when needed.
     """
 
-    __slots__ = ("__dict__", "_inputs", "_kept", "_marks", "_needs", "_opaque", "_outer", "_to_save")
+    __slots__ = ("__dict__", "_beside", "_inputs", "_kept", "_marks", "_needs", "_opaque", "_outer", "_to_save")
 
     _operator: ClassVar[Any]
     _inputs: tuple[Any, ...]  # the arguments, while forward runs

@@ -14,12 +14,11 @@ import numpy as np
 from pullback.core import arrays, modes
 from pullback.core.engine import Pass, run
 from pullback.core.errors import lesson
-from pullback.core.graph import LEAF_NUMBER, Node, reach
+from pullback.core.graph import LEAF_NUMBER, Node, next_number, reach
 from pullback.core.masked import unmask
 from pullback.core.recorded import Recorded
 from pullback.core.refusal import constant
 from pullback.core.tensor import IN_A_VARIABLE, Tensor, wrap
-from pullback.core.versions import BORROWED
 
 #: For each node that computed a derivative: weak references to the nodes of what it is a derivative with respect to.
 _derivative_of: WeakKeyDictionary[Node, set[Any]] = WeakKeyDictionary()
@@ -174,16 +173,16 @@ def grad(
     if is_grads_batched:
         return _grad_batched(outs, ins, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     seeds = _seeds(outs, grad_outputs)
+    start = next_number()
     task = _run(outs, seeds, targets, retain_graph, create_graph)
     results: list[Any] = []
+    taken: dict[Any, Any] = {id(seed): seed for seed in seeds}
     for k, (x, edge) in enumerate(zip(ins, targets, strict=True)):
         found = unmask(task.captured.get(edge) if edge in targets[k + 1 :] else task.captured.pop(edge, None))
         if found is not None:
             kind = type(x) if isinstance(x, Tensor) else type(outs[0]) if isinstance(outs[0], Tensor) else Tensor
             if create_graph:
-                result = _connect(found, targets, True)
-                shared = any(result is other for other in (*results, *seeds))
-                results.append(wrap(kind, result._array, BORROWED, result._resolved()) if shared else result)
+                results.append(_connect(_own(found, start, taken), targets, True))
             else:
                 alone = getrefcount(found) == IN_A_VARIABLE and _is_whole(found)
                 results.append(wrap(kind, found if alone else arrays.copy(found, arrays.namespace(found))))
@@ -194,6 +193,17 @@ def grad(
         else:
             raise _unused(k, x, edge, outs)
     return tuple(results)
+
+
+def _own(found: Tensor, start: int, taken: dict[Any, Any]) -> Tensor:
+    """A derivative with a place of its own; a rule may pass on what others hold: the seed, a saved value, one Tensor twice."""
+    edge = found._resolved()
+    key = id(found) if edge is None else edge
+    if key in taken or (edge is not None and edge[0]._number < start):
+        with modes.enable_grad():
+            return found.clone()  # type: ignore[attr-defined]
+    taken[key] = found
+    return found
 
 
 def _is_whole(found: Any) -> bool:

@@ -220,6 +220,7 @@ def _look_at_arguments(cls: Any, ctx: Any, args: tuple[Any, ...], mode: Any) -> 
     kind: Any = None
     edges: list[Any] = []
     needs = []
+    beside = []  # shapes of constants, see `rules.may_sum`
     for value in args:
         if isinstance(value, Tensor):
             if kind is None or issubclass(value.__class__, kind):
@@ -232,14 +233,20 @@ def _look_at_arguments(cls: Any, ctx: Any, args: tuple[Any, ...], mode: Any) -> 
                     mode._reads(value)
             edges.append(edge)
             needs.append(edge is not None)
+            if edge is None:
+                beside.append(value._array.shape)
         else:
             if isinstance(value, CONTAINERS):
                 _refuse_hidden_tensors(cls, value, len(edges), mode._recording)
             edges.append(NOT_A_TENSOR)
             needs.append(False)
+            if hasattr(value, "shape"):
+                beside.append(value.shape)
     ctx._edges = tuple(edges)
     ctx._needs = tuple(needs)
     ctx._kind = kind or Tensor
+    if beside:
+        ctx._beside = beside
 
 
 def _refuse_hidden_tensors(cls: Any, value: Any, position: int, recording: bool) -> None:

@@ -45,7 +45,7 @@ class PrimitiveNode(Node):
         In backward: what ``save_for_backward`` was given.
     """
 
-    __slots__ = ("__dict__", "_to_save", "needs_input_grad", "xp")
+    __slots__ = ("__dict__", "_beside", "_to_save", "needs_input_grad", "xp")
 
     _operator: ClassVar[type[Primitive]]
     needs_input_grad: tuple[bool, ...]
@@ -149,6 +149,8 @@ class PrimitiveNode(Node):
                 continue
             if not (grad.__class__ is ndarray or isinstance(grad, (Tensor, Masked)) or arrays.is_array(grad)):
                 raise rules.not_a_gradient(self, position, grad)
+            if xp is Recorded.xp or grad.__class__ is not ndarray:
+                grad = _for_the_walk(grad, self._kind if xp is Recorded.xp else None)
             if mask_rule is not None:
                 grad = mask_rule(ctx, grad, masked, position, xp)
             producer, number = edge
@@ -161,7 +163,10 @@ class PrimitiveNode(Node):
 
     def _zero(self, position: int, xp: Any) -> Any:
         spec = self._specs[position]
-        return None if spec is None else arrays.zeros(spec[0], spec[1], xp)
+        if spec is None:
+            return None
+        zeros = arrays.zeros(spec[0], spec[1], self.xp)
+        return wrap(self._kind, zeros) if xp is Recorded.xp else zeros
 
     def _shadow(self) -> Any:
         """A private copy of this ctx, for one call of the rule with other flags or values."""
@@ -551,6 +556,13 @@ def _record(ctx: Any, kind: Any, args: Any, edges: Any, outputs: Any, options: A
         else:
             specs.append(None)
     ctx._specs = tuple(specs)
+    if not all(edges):
+        ctx._beside = beside = []  # shapes of constants, see `rules.may_sum`
+        for value, edge in zip(args, edges, strict=True):
+            if not edge:
+                array = value._array if isinstance(value, Tensor) else value
+                if hasattr(array, "shape"):
+                    beside.append(array.shape)
     _keep(ctx, args, edges, outputs, options)
 
 
@@ -612,6 +624,19 @@ def _lent(cotangent: Any) -> Any:
     elif isinstance(cotangent, Tensor):
         cotangent = wrap(type(cotangent), cotangent._array, BORROWED, cotangent._resolved())
     return cotangent
+
+
+def _for_the_walk(grad: Any, kind: Any) -> Any:
+    """What a rule returned, in the form that the walk moves: a Tensor where a `kind` is given, otherwise a bare array.
+
+    A rule may return a bare array also while it is recorded: a constant.
+    """
+    if grad.__class__ is Masked:
+        value = _for_the_walk(grad.value, kind)
+        return grad if value is grad.value else Masked(value, lambda: grad.mask)
+    if isinstance(grad, Tensor):
+        return grad if kind is not None else grad._array
+    return grad if kind is None else wrap(kind, arrays.asarray(grad, arrays.namespace(grad)), BORROWED)
 
 
 def _keep_attributes(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> bool:

@@ -70,7 +70,7 @@ class FunctionNode(Ctx):
         kind = self._kind
         for position, cotangent in enumerate(cotangents):
             if cotangent is None:
-                incoming.append(self._missing(position))
+                incoming.append(self._missing(position, cotangents))
                 continue
             cotangent = unmask(cotangent)
             if record:
@@ -81,21 +81,16 @@ class FunctionNode(Ctx):
                 incoming.append(wrap(kind, cotangent, BORROWED))
         return incoming
 
-    def _missing(self, position: int) -> Any:
+    def _missing(self, position: int, cotangents: list[Any]) -> Any:
         spec = self._specs[position]
         marks = self._marks
         if spec is None or (marks is not None and not marks.materialize):
             return None
         if not self._materialize_non_diff_grads and position in self._non_differentiable():
             return None
-        xp = arrays.namespace(self._example())
+        example = next((unmask(c) for c in cotangents if c is not None), np.empty(0))
+        xp = arrays.namespace(example._array if isinstance(example, Tensor) else example)
         return wrap(self._kind, arrays.zeros(spec[0], spec[1], xp))
-
-    def _example(self) -> Any:
-        for edge in self._edges:
-            if edge and edge[0]._number < 0:
-                return edge[0].variable._array
-        return np.empty(0)
 
     def _non_differentiable(self) -> Any:
         return self._marks.non_differentiable if self._marks is not None else ()
@@ -124,7 +119,10 @@ class FunctionNode(Ctx):
             shape, dtype = producer._specs[number]
             if not record:
                 array = grad._array
-                if array.shape != shape or array.dtype != dtype:
+                if (
+                    array.shape != shape
+                    or (array.dtype if array.__class__ is ndarray else arrays.dtype_of(array)) != dtype
+                ):
                     array = rules.fit(self, position, array, arrays.namespace(array))
                 grads[position] = array
             elif grad.shape != shape or grad.dtype != dtype:

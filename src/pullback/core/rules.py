@@ -127,13 +127,18 @@ def may_sum(node: Node, shape: tuple[int, ...], target: tuple[int, ...]) -> bool
     """True when a cotangent of `shape` for an argument of shape `target` means "sum over what was broadcast".
 
     That is what a rule of a broadcasting operator returns: it then has the shape of an output, or of the inputs broadcast
-    together.  Any other shape that merely fits is a mistake.
+    together (with or without those that are constants).  Any other shape that merely fits is a mistake.
     """
     if not arrays.broadcasts_to(target, shape):
         return False
     if any(spec and spec[0] == shape for spec in node._specs):
         return True
     shapes = [edge[0]._specs[edge[1]][0] for edge in node._edges if edge]
+    beside = [other for other in getattr(node, "_beside", ()) if isinstance(other, tuple)]
+    return _broadcast_gives(shape, shapes) or _broadcast_gives(shape, shapes + beside)
+
+
+def _broadcast_gives(shape: tuple[int, ...], shapes: list[Any]) -> bool:
     try:
         return np.broadcast_shapes(*shapes) == shape
     except ValueError:

@@ -522,7 +522,7 @@ class Tensor:
                 )
                 self._grad._shared_buffer().touch()
             else:
-                self._grad._array = total + cotangent
+                hold_another_array(self._grad, total + cotangent)
 
     def retain_grad(self) -> None:
         """Fill ``.grad`` of this non-leaf Tensor too."""
@@ -606,9 +606,10 @@ class Tensor:
         return result
 
     def __copy__(self) -> Tensor:
-        """Another Tensor over the same memory: at the same place in the graph, or a leaf of its own."""
-        edge = Leaf() if self._edge.__class__ is Leaf else self._edge
-        return wrap(type(self), self._array, self._shared_buffer(), edge)
+        """Another Tensor over the same memory: a leaf of its own, or a view."""
+        if self._edge.__class__ is Leaf:
+            return wrap(type(self), self._array, self._shared_buffer(), Leaf())
+        return self[...]  # type: ignore[index]
 
     def __reduce__(self) -> Any:
         modes.current()._leaves(self, "pickle")

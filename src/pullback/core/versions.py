@@ -56,6 +56,8 @@ class Buffer:
         """Log a write to the region that `array` covers."""
         self.version += 1
         if not isinstance(array, arrays.ndarray):
+            array = arrays.in_numpy(array)
+        if array is None:
             self._wide[None] = (self.version, None)
             return
         low, high = byte_bounds(array)
@@ -89,6 +91,8 @@ class Buffer:
         if not self._cells:
             return
         if not isinstance(array, arrays.ndarray):
+            array = arrays.in_numpy(array)
+        if array is None:
             cells: Any = list(self._cells)
         else:
             low, high = byte_bounds(array)
