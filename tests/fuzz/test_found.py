@@ -22,7 +22,6 @@ OPEN = {
     "copy_": "copy_ gives its Tensor the very place of the value",
     "resize_": "resize_ replaces an array behind the back of the recycling of memory",
     "constant partner": "summing over broadcast axes looks at differentiable arguments only",
-    "hooks that write": "a hook gets the very cotangent while a pass is recorded",
 }
 
 
@@ -91,7 +90,6 @@ def test_read_only_memory_does_not_become_a_gradient():
     assert x.grad.tolist() == [3, 3]
 
 
-@open_("hooks that write")
 def test_a_hook_that_writes_leaves_the_seed_alone_while_a_pass_is_recorded():
     x, seed = leaf([1.0, 2.0]), pb.tensor([1.0, 1.0])
     y = x * 1

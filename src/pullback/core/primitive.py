@@ -21,8 +21,7 @@ from pullback.core.recompute import HARMLESS, Recomputed, Rerun, Unvouched, Watc
 from pullback.core.recorded import Recorded
 from pullback.core.refusal import refused
 from pullback.core.saved import Saved, SavedOutput, SavedPlain, freed, pack, unpack
-from pullback.core.tensor import IN_A_LIST, Tensor, wrap
-from pullback.core.versions import BORROWED
+from pullback.core.tensor import IN_A_LIST, Tensor, lent, wrap
 
 ndarray = np.ndarray
 _new = object.__new__
@@ -585,7 +584,7 @@ def _lent(cotangent: Any) -> Any:
         cotangent = cotangent.view()
         cotangent.setflags(write=False)
     elif isinstance(cotangent, Tensor):
-        cotangent = wrap(type(cotangent), cotangent._array, BORROWED, cotangent._resolved())
+        cotangent = lent(cotangent)
     return cotangent
 
 

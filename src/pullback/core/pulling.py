@@ -20,7 +20,7 @@ from pullback.core.recorded import Recorded
 from pullback.core.recycling import LARGE, watch
 from pullback.core.refusal import refused
 from pullback.core.saved import Saved, holds_own_graph, is_intermediate, unpack
-from pullback.core.tensor import Tensor, wrap
+from pullback.core.tensor import Tensor, lent, wrap
 from pullback.core.versions import BORROWED
 
 ndarray = np.ndarray
@@ -68,7 +68,8 @@ class FunctionNode(Ctx):
                 continue
             cotangent = unmask(cotangent)
             if record:
-                incoming.append(_lent(cotangent, self._operator.any_layout))
+                array = cotangent._array
+                incoming.append(lent(cotangent, array if self._operator.any_layout else arrays.contiguous(array)))
             else:
                 if not self._operator.any_layout:
                     cotangent = arrays.contiguous(cotangent)
@@ -247,12 +248,6 @@ class FunctionNode(Ctx):
     def apply(self, *cotangents: Any) -> Any:
         """Call the rule of this node on cotangents."""
         return self._call_rule(list(cotangents))
-
-
-def _lent(tensor: Tensor, any_layout: bool) -> Tensor:
-    """A cotangent as a rule gets it: at the same place in the graph, contiguous, copied before it is written into."""
-    array = tensor._array if any_layout else arrays.contiguous(tensor._array)
-    return wrap(type(tensor), array, BORROWED, tensor._resolved())
 
 
 def no_backward(ctx: Any, *grad_outputs: Any) -> Any:

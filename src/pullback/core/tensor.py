@@ -302,6 +302,9 @@ class Tensor:
     def detach(self) -> Tensor:
         """The same memory without gradients; writes to it are noticed by whoever saved this Tensor."""
         modes.current()._leaves(self, "detach()")
+        return self._logged_alias()
+
+    def _logged_alias(self) -> Tensor:
         alias = self._alias()
         alias._buffer = buffer = self._shared_buffer()
         if buffer.borrowed:
@@ -311,9 +314,9 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        """The same memory, without gradients and without a shared write log."""
+        """The same memory, without gradients and without a shared write log (unless the memory is only lent)."""
         modes.current()._leaves(self, ".data")
-        return self._alias()
+        return self._alias() if self._buffer is None or not self._buffer.borrowed else self._logged_alias()
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -582,12 +585,16 @@ class Tensor:
     def _show(cls, cotangent: Any, record: bool) -> Any:
         """A cotangent of the walk as the Tensor that a user sees."""
         cotangent = unmask(cotangent)
-        return cotangent if record or cotangent is None else wrap(cls, cotangent, BORROWED)
+        if cotangent is None:
+            return None
+        return lent(cotangent) if record else wrap(cls, cotangent, BORROWED)
 
     @classmethod
     def _hide(cls, value: Any, record: bool) -> Any:
         """A user's Tensor as the cotangent that the walk moves."""
-        return value if record or value is None else value._array
+        if value is None:
+            return None
+        return lent(value) if record else value._array
 
     # ------------------------------------------------------------------------------------------------ copies
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
@@ -641,3 +648,8 @@ def wrap(kind: Any, array: Any, buffer: Buffer | None = None, edge: Any = None) 
     tensor._buffer = buffer
     tensor._grad = None
     return tensor
+
+
+def lent(tensor: Any, array: Any = None) -> Any:
+    """A recorded cotangent as others see it: at the same place in the graph, and copied before it is written into."""
+    return wrap(type(tensor), tensor._array if array is None else array, BORROWED, tensor._resolved())
