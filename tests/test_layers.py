@@ -47,6 +47,7 @@ CORE_ORDER = (
         "recorded",
         "versions",
         "tensor",
+        "contents",
         "recycling",
         "views",
         "saved",

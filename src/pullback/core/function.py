@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pullback.core import modes, rules
+from pullback.core.contents import CONTAINERS, is_among, plain, tensors_in
 from pullback.core.errors import lesson
 from pullback.core.graph import NOT_A_TENSOR, next_number
-from pullback.core.keep import CONTAINERS, is_among, keep, plain
+from pullback.core.keep import keep
 from pullback.core.outputs import attach, plain_outputs
 from pullback.core.pulling import ClearingNode, FunctionNode, no_backward, no_vjp, refuse_both
-from pullback.core.recompute import tensors_in
 from pullback.core.tensor import IN_A_VARIABLE, Tensor
 
 ndarray = np.ndarray

@@ -10,8 +10,8 @@ import warnings
 from typing import Any
 
 from pullback.core import arrays, modes, views
+from pullback.core.contents import tensors_in
 from pullback.core.errors import lesson
-from pullback.core.recompute import tensors_in
 from pullback.core.tensor import Leaf, Tensor, wrap
 from pullback.core.views import View
 

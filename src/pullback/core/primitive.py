@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pullback.core import arrays, modes, rules, views
+from pullback.core.contents import HARMLESS, all_harmless, may_carry
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
-from pullback.core.keep import all_harmless, may_carry
 from pullback.core.masked import Masked, unmask
 from pullback.core.packing import Packed
-from pullback.core.recompute import HARMLESS, Recomputed, Rerun, Unvouched, Watcher
+from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
 from pullback.core.recorded import Recorded
 from pullback.core.refusal import refused
 from pullback.core.saved import Saved, SavedOutput, SavedPlain, freed, pack, unpack
@@ -178,8 +178,19 @@ class PrimitiveNode(Node):
         shadow._saved = tuple([_connected(entry, self) for entry in entries])
         for name, (_, (entry,)) in self.__dict__.get("_kept", {}).items():
             shadow.__dict__[name] = _connected(entry, self)
-        reason = self._recompute(shadow, entries) if self._saved.__class__ is Saved else ""
-        return shadow, reason
+        if self._saved.__class__ is Saved:
+            return shadow, self._recompute(shadow, entries)
+        return shadow, self._left_behind() if self.__dict__ else ""
+
+    def _left_behind(self) -> str:
+        """Where forward itself left nothing that could depend on the inputs: why something there may do so now."""
+        known = self.__dict__.get("_constants", ())
+        for name, value in self.__dict__.items():
+            if name not in _OWN and may_carry(value, known, True):
+                return (
+                    f"ctx.{name} was set after forward, by a pass that was not recorded, and may depend on the inputs."
+                )
+        return ""
 
     def _entries(self) -> tuple[Any, ...]:
         saved = self._saved
@@ -205,11 +216,13 @@ class PrimitiveNode(Node):
                     values[k] = second.vouch_for(self._kind, entry.array, new, f"value {k} for backward")
             shadow._saved = tuple(values)
             for name, value in self.__dict__.items():
-                if name != "_kept" and may_carry(value, known, True):
+                if name not in _OWN and may_carry(value, known, True):
                     new = getattr(second.ctx, name, None)
                     shadow.__dict__[name] = second.vouch_for(self._kind, value, new, f"ctx.{name}")
         except Unvouched as doubt:
             return str(doubt)
+        except RecursionError:
+            return "what it keeps is nested too deeply to be looked into."
         return ""
 
     def __getattr__(self, name: str) -> Any:
@@ -237,6 +250,8 @@ class PrimitiveNode(Node):
         return rules.parameter_names(self._operator.forward, 1)
 
 
+#: Attributes of ctx in which this module itself keeps things.
+_OWN = frozenset({"_kept", "_constants"})
 _SAVED_NAMES = {"_saved_self": 0, "_saved_other": 1, "_saved_result": 2}
 
 
@@ -610,6 +625,8 @@ def _keep_attributes(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any
             ]
             constants.extend(options.values())
         intermediate = intermediate or may_carry(value, constants, True)
+    if constants:
+        ctx.__dict__["_constants"] = constants
     if kept:
         for name in kept:
             del ctx.__dict__[name]
