@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+import pullback.torch
 from core.helpers import (
     Exp,
     Item,
@@ -249,6 +250,48 @@ def test_looking_at_constants_is_no_cut():
             return g * x * float(scale), None
 
     np.testing.assert_allclose(values(derivatives(lambda x: Scaled.apply(x, constant_in), leaf(3.0))), [12.0, 4.0, 0.0])
+
+
+LOOKS = {
+    "print": print,
+    "text": lambda g: f"{g} {g!r} {g!s}",
+    "formatted": lambda g: f"{g:.3f} {pb.sum(g):12.5e} {format(g, '+.1f')}",
+    "compared": lambda g: bool(abs(g) > 10) or bool(pb.any(pb.isnan(g))),
+    "kept": lambda g: [].append(g),
+}
+
+
+@pytest.mark.parametrize("kind", [pb, pullback.torch], ids=["pullback", "torch"])
+@pytest.mark.parametrize("how", LOOKS)
+def test_what_the_message_proposes_for_looking_at_a_value_is_no_cut(how, kind, capsys):
+    class Looks(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            LOOKS[how](g * x)
+            LOOKS[how](g)
+            return g * 2 * x
+
+    x = kind.tensor(3.0, requires_grad=True)
+    (g,) = grad(Looks.apply(x) ** 2, x, create_graph=True)
+    assert grad(g, x)[0].item() == pytest.approx(12 * 9.0)
+
+
+@pytest.mark.parametrize("log", [lambda g: g.tolist(), lambda g: g.item(), lambda g: g.detach().tolist()])
+def test_a_refusal_of_logging_says_how_to_look(log):
+    def noisy(ctx, g):
+        log(g)
+        return g * ctx.saved_tensors[0]
+
+    for rule, x in ((operator(noisy), leaf(X) * 1), (primitive(noisy), leaf(X) * 1)):
+        (g,) = grad(rule.apply(x) ** 2, x, create_graph=True)
+        with teaches(DerivativeRefused, "second derivative", notes=["print(g)", "g.max() > 10", "log.append(g)"]):
+            grad(g, x)
 
 
 def test_asking_for_truth_or_shape_is_no_cut():

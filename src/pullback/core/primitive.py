@@ -19,7 +19,7 @@ from pullback.core.masked import Masked, unmask
 from pullback.core.packing import Packed
 from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
 from pullback.core.recorded import Recorded
-from pullback.core.refusal import refused
+from pullback.core.refusal import THREE_REMEDIES, TO_LOOK, refused
 from pullback.core.saved import Saved, SavedOutput, SavedPlain, freed, pack, unpack
 from pullback.core.tensor import IN_A_LIST, Tensor, lent, wrap
 
@@ -130,9 +130,9 @@ class PrimitiveNode(Node):
             edges = [*self._edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]]
             why = reason or f"its backward took a value out of the graph by {', '.join(watcher.cuts)}."
             what = f"the second derivative of {self._operator.__name__} is refused"
-            grads = [
-                g if g is None else refused(unmask(g), edges, what, f"{why} It would be silently wrong.") for g in grads
-            ]
+            why += " It would be silently wrong."
+            instead = THREE_REMEDIES if reason else f"{THREE_REMEDIES} {TO_LOOK}"
+            grads = [g if g is None else refused(unmask(g), edges, what, why, instead) for g in grads]
         return grads
 
     def _project(self, ctx: Any, grads: list[Any], masked: Masked | None, xp: Any) -> list[Any]:

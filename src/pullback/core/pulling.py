@@ -21,7 +21,7 @@ from pullback.core.masked import unmask
 from pullback.core.recompute import Recomputed, Watcher, same_numbers
 from pullback.core.recorded import Recorded
 from pullback.core.recycling import LARGE, watch
-from pullback.core.refusal import refused
+from pullback.core.refusal import TO_LOOK, refused
 from pullback.core.saved import Saved, holds_own_graph, is_intermediate, unpack
 from pullback.core.tensor import Tensor, lent, wrap
 from pullback.core.versions import BORROWED
@@ -181,7 +181,8 @@ class FunctionNode(Ctx):
                 f"the second derivative of {name} is refused: its backward took a value out of the graph by "
                 f"{', '.join(watcher.cuts)}",
                 "what was computed from that value counts as constant, and the derivative would be silently wrong.",
-                "use Tensor operators in backward; or write the backward as a Function of its own, with its own backward.",
+                "use Tensor operators in backward; or write the backward as a Function of its own, with its own backward. "
+                + TO_LOOK,
             )
         return None
 

@@ -423,6 +423,9 @@ class Tensor:
                 f"a Tensor with {arrays.size(self._array)} elements cannot be converted to Scalar",
                 instead="x.tolist() for all of them, x[i].item() for one.",
             )
+        return self._number()
+
+    def _number(self) -> Any:
         return self._array.item() if hasattr(self._array, "item") else np.asarray(self._array).item()
 
     def tolist(self) -> Any:
@@ -457,7 +460,7 @@ class Tensor:
         return operator.index(self._array.item())
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and arrays.size(self._array) == 1 else str(self).__format__(spec)
+        return format(self._number(), spec) if spec and arrays.size(self._array) == 1 else str(self).__format__(spec)
 
     # ------------------------------------------------------------------------------------------------ gradients
     @property
