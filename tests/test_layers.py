@@ -62,6 +62,7 @@ CORE_ORDER = (
         "capture",
         "ctx",
         "pulling",
+        "outside",
         "outputs",
         "function",
         "anomaly",

@@ -834,6 +834,211 @@ def test_containers_that_contain_themselves():
     np.testing.assert_allclose(values(found), [E, E])
 
 
+# ------------------------------------------------------------------------------------------------ state outside ctx
+class Outside:
+    """State of a module."""
+
+    value = None
+
+
+STORE = {}
+RECENT = []
+BUFFER, BUFFERS = pb.zeros(()), {"b": pb.zeros(())}
+CONSTANTS = {"one": pb.tensor(1.0), "layers": [pb.tensor([2.0])]}
+ONE = pb.tensor(1.0)
+
+
+def _store(value):
+    STORE["helper"] = value
+
+
+def _stored():
+    return STORE["helper"]
+
+
+def _global(x):
+    global LAST
+    LAST = pb.exp(x)
+
+
+def _in_cell():
+    value = None
+
+    def leave(cls, x):
+        nonlocal value
+        value = pb.exp(x)
+
+    return leave, lambda cls, ctx: value
+
+
+OUTSIDE = {
+    "dict": (lambda cls, x: STORE.update(v=pb.exp(x)), lambda cls, ctx: STORE["v"]),
+    "dict, kept for long": (lambda cls, x: STORE.setdefault(id(x), pb.exp(x)), lambda cls, ctx: STORE[id(ctx.x)]),
+    "list": (lambda cls, x: RECENT.append([pb.exp(x)]), lambda cls, ctx: RECENT[-1][0]),
+    "variable": (lambda cls, x: _global(x), lambda cls, ctx: LAST),
+    "closure": _in_cell(),
+    "class": (lambda cls, x: setattr_on(Outside, pb.exp(x)), lambda cls, ctx: Outside.value),
+    "helper": (lambda cls, x: _store(pb.exp(x)), lambda cls, ctx: _stored()),
+    "array": (lambda cls, x: STORE.update(a=np.exp(x.numpy())), lambda cls, ctx: pb.asarray(STORE["a"])),
+    "number": (lambda cls, x: STORE.update(n=pb.exp(x).item()), lambda cls, ctx: STORE["n"]),
+    "buffer in a dict": (lambda cls, x: BUFFERS["b"].copy_(pb.exp(x)), lambda cls, ctx: BUFFERS["b"].clone()),
+    "buffer": (lambda cls, x: BUFFER.copy_(pb.exp(x)), lambda cls, ctx: BUFFER.clone()),
+    "part of a buffer": (lambda cls, x: BUFFER[...].copy_(pb.exp(x)), lambda cls, ctx: BUFFER.clone()),
+}
+
+
+def setattr_on(owner, value):
+    owner.value = value
+
+
+@pytest.mark.parametrize("how", OUTSIDE)
+def test_what_forward_leaves_outside_of_ctx_is_refused(how):
+    leave, take = OUTSIDE[how]
+
+    class Careless(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.x = x
+            with warnings.catch_warnings():
+                leave(Careless, x)
+            return pb.exp(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * take(Careless, ctx)
+
+    x = leaf(X)
+    Careless.apply(x).backward()
+    np.testing.assert_allclose(x.grad.item(), E)
+    for _ in range(2):
+        (g,) = grad(Careless.apply(x), x, create_graph=True)
+        np.testing.assert_allclose(g.item(), E)
+        with teaches(DerivativeRefused, "second derivative of Careless", "outside of ctx", notes=["save_for_backward"]):
+            grad(g, x)
+
+
+@pytest.mark.parametrize("how", ["type(ctx)", "its name", "its dict"])
+def test_what_forward_leaves_on_the_class_is_refused(how):
+    class Careless(pb.Function):
+        table = {}  # noqa: RUF012
+
+        @staticmethod
+        def forward(ctx, x):
+            if how == "type(ctx)":
+                type(ctx).cached = pb.exp(x)
+            elif how == "its name":
+                Careless.cached = pb.exp(x)
+            else:
+                Careless.table["e"] = pb.exp(x)
+            return pb.exp(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            if how == "type(ctx)":
+                return g * type(ctx).cached
+            return g * (Careless.cached if how == "its name" else Careless.table["e"])
+
+    x = leaf(X)
+    (g,) = grad(Careless.apply(x), x, create_graph=True)
+    np.testing.assert_allclose(g.item(), E)
+    with teaches(DerivativeRefused, "second derivative of Careless", "cached" if how != "its dict" else "table"):
+        grad(g, x)
+
+
+def test_constants_from_outside_are_no_trouble():
+    """Also where they came to be between the calls, and beside counters, names, and what backward does not use."""
+
+    class Scaled(pb.Function):
+        half, history = pb.tensor(0.5), []
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.shape = x.shape
+            COUNTS["calls"] += 1
+            Scaled.history.append(x * 2)
+            ctx.save_for_backward(x)
+            return x * x * CONSTANTS["one"] * Scaled.half * 2 * ONE * CONSTANTS["layers"][0].sum() * SCALE
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            COUNTS["backward"] += 1
+            assert ctx.shape == x.shape
+            return g * 2 * x * CONSTANTS["one"] * Scaled.half * 2 * ONE * CONSTANTS["layers"][0].sum() * SCALE
+
+    x = leaf(3.0)
+    np.testing.assert_allclose(values(derivatives(Scaled.apply, x)), [12.0, 4.0, 0.0])
+    CONSTANTS["one"], CONSTANTS["layers"] = pb.exp(pb.tensor(0.0)), [pb.tensor([1.0, 1.0])]
+    np.testing.assert_allclose(values(derivatives(Scaled.apply, x)), [12.0, 4.0, 0.0])
+    assert COUNTS["calls"] == 2
+
+
+COUNTS = {"calls": 0, "backward": 0}
+SCALE = 1.0
+
+
+def test_arguments_may_be_kept_outside():
+    """Their place in the graph is known, as is that of what forward recorded."""
+
+    class Keeps(pb.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            with pb.enable_grad():
+                STORE["arguments"] = x * 2, w
+            return x * x * w
+
+        @staticmethod
+        def backward(ctx, g):
+            twice, w = STORE["arguments"]
+            return g * twice * w, None
+
+    w = pb.tensor(2.0)
+    np.testing.assert_allclose(values(derivatives(lambda x: Keeps.apply(x, w), leaf(3.0))), [12.0, 4.0, 0.0])
+
+
+def test_state_of_a_base_class_and_of_its_helpers_is_seen():
+    class Base(pb.Function):
+        table = {}  # noqa: RUF012
+
+        @staticmethod
+        def _put(value):
+            Base.table["e"] = value
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx._forward_cls.table["e"]
+
+    class Derived(Base):
+        @staticmethod
+        def forward(ctx, x):
+            ctx._forward_cls._put(pb.exp(x))
+            return pb.exp(x)
+
+    x = leaf(X)
+    (g,) = grad(Derived.apply(x), x, create_graph=True)
+    with teaches(DerivativeRefused, "second derivative of Derived", "Base.table"):
+        grad(g, x)
+
+
+def test_large_state_is_not_looked_at_again_and_again():
+    class Scaled(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * MANY.one
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * MANY.one
+
+    x = leaf(3.0)
+    np.testing.assert_allclose(values(derivatives(Scaled.apply, x, 2)), [1.0, 0.0])
+    assert sum(calls_of(lambda: Scaled.apply(x)).values()) < 20
+
+
+MANY = functools.reduce(lambda chain, _: boxed(Box, chain), range(1000), Box())
+MANY.one = pb.tensor(1.0)
+
+
 # ------------------------------------------------------------------------------------------------ once_differentiable
 def once(kind):
     def backward(ctx, g):

@@ -218,3 +218,23 @@ def _tells_a_number(text: str | bytes) -> bool:
 
 _DIGITS = frozenset("0123456789")
 _EMPTY = frozenset({object, types.CellType})
+
+
+def held_in(value: Any, limit: int) -> list[Any] | None:
+    """The Tensors, arrays and numbers in a value, its containers and its objects; ``None`` for more than `limit`."""
+    found: list[Any] = []
+    pending = [value]
+    seen: set[int] = set()
+    while pending:
+        value = pending.pop()
+        if value.__class__ in HARMLESS or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, (Tensor, numbers.Number)) or arrays.is_array(value):
+            found.append(value)
+        elif not isinstance(value, (type, types.FunctionType)):
+            contents = parts(value)
+            pending.extend(_held_by(value) if contents is None else contents)
+        if len(seen) + len(pending) > limit:
+            return None
+    return found

@@ -143,7 +143,7 @@ class FunctionNode(Ctx):
             pulling.reset(outer)
 
     def _pull_recorded(self, cotangents: list[Any], pull: Pull, task: Any) -> Any:
-        doubt = self._recompute(pull) or self._left_behind()
+        doubt = self._recompute(pull) or self._left_behind() or self._left_outside()
         incoming = self._incoming(cotangents, True)
         watcher = Watcher([*self._edges, (self, 0), *[c._resolved() for c in incoming if isinstance(c, Tensor)]])
         settings = modes.current()._settings.replace(watcher=watcher)
@@ -238,6 +238,14 @@ class FunctionNode(Ctx):
             ):
                 return f"ctx.{name} was set after forward, by a pass that was not recorded"
         return ""
+
+    def _left_outside(self) -> str:
+        place = self._operator._left_outside
+        return (
+            f"its forward leaves what it computed in {place}, outside of ctx, and its backward uses that too"
+            if place
+            else ""
+        )
 
     def _recompute_carriers(self, pull: Pull, second: Recomputed) -> str:
         """Closures, objects and bare numbers on ctx, from the second run."""
