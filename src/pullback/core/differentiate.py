@@ -17,8 +17,9 @@ from pullback.core.errors import lesson
 from pullback.core.graph import LEAF_NUMBER, Node, reach
 from pullback.core.masked import unmask
 from pullback.core.recorded import Recorded
+from pullback.core.references import IN_A_VARIABLE
 from pullback.core.refusal import constant
-from pullback.core.tensor import IN_A_VARIABLE, Tensor, lent, wrap
+from pullback.core.tensor import Tensor, lent, wrap
 
 #: For each node that computed a derivative: weak references to the nodes of what it is a derivative with respect to.
 _derivative_of: WeakKeyDictionary[Node, set[Any]] = WeakKeyDictionary()

@@ -22,7 +22,8 @@ from pullback.core.keep import keep
 from pullback.core.outputs import attach, plain_outputs
 from pullback.core.outside import UNKNOWN, look, note_changes
 from pullback.core.pulling import ClearingNode, FunctionNode, no_backward, no_vjp, refuse_both
-from pullback.core.tensor import IN_A_VARIABLE, Tensor
+from pullback.core.references import IN_A_VARIABLE
+from pullback.core.tensor import Tensor
 
 ndarray = np.ndarray
 _new = object.__new__

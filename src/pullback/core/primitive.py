@@ -19,9 +19,10 @@ from pullback.core.masked import Masked, unmask
 from pullback.core.packing import Packed
 from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
 from pullback.core.recorded import Recorded
+from pullback.core.references import IN_A_LIST
 from pullback.core.refusal import THREE_REMEDIES, TO_LOOK, refused
 from pullback.core.saved import Saved, SavedOutput, SavedPlain, freed, pack, unpack
-from pullback.core.tensor import IN_A_LIST, Tensor, lent, wrap
+from pullback.core.tensor import Tensor, lent, wrap
 
 ndarray = np.ndarray
 _new = object.__new__
