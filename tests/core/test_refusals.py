@@ -1423,6 +1423,53 @@ def test_numbers_that_a_primitive_keeps_without_having_looked_at_the_data_are_co
     np.testing.assert_allclose(values(derivatives(lambda x: Scaled.apply(x, factor=0.5), leaf(3.0))), [3.0, 1.0, 0.0])
 
 
+@pytest.mark.parametrize("how", ["dict", "class", "number", "argument"])
+def test_what_the_forward_of_a_primitive_leaves_outside_of_ctx_is_refused(how):
+    store = {}
+
+    class Careless(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x):
+            if how == "class":
+                Careless.kept = np.exp(x)
+            else:
+                store["e"] = x if how == "argument" else float(np.exp(x)) if how == "number" else np.exp(x)
+            return ctx.xp.exp(x)
+
+        @staticmethod
+        def backward(ctx, ct):
+            return ct * (Careless.kept if how == "class" else np.exp(store["e"]) if how == "argument" else store["e"])
+
+    x = leaf(X)
+    (g,) = grad(Careless.apply(x), x, create_graph=True)
+    np.testing.assert_allclose(g.item(), E)
+    with teaches(DerivativeRefused, "second derivative of Careless", notes=["outside of ctx"]):
+        grad(g, x)
+
+
+def test_constants_outside_of_a_primitive_are_no_trouble():
+    table = {"half": np.array(0.5)}
+
+    class Scaled(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x)
+            table["w"] = w
+            return x * x * table["half"]
+
+        @staticmethod
+        def backward(ctx, ct):
+            (x,) = ctx.saved_tensors
+            return ct * 2 * x * table["half"] * table["w"], None
+
+    class Derived(Scaled):
+        """Has a watch of its own."""
+
+    w = np.array(1.0)
+    for P in (Scaled, Derived):
+        np.testing.assert_allclose(values(derivatives(lambda x, P=P: P.apply(x, w), leaf(3.0))), [3.0, 1.0, 0.0])
+
+
 LEFT = {
     "array": (lambda ctx, e: setattr(ctx, "left", e), lambda ctx: ctx.left),
     "instead of None": (lambda ctx, e: setattr(ctx, "none", e), lambda ctx: ctx.none),

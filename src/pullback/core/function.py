@@ -162,7 +162,7 @@ class Function:
             _leave(token)
             ctx._outer = _ON
         if state is not None:
-            note_changes(ctx, state)
+            note_changes(cls, state, ctx._opaque is not None, args)
         if not (recording and differentiable):
             ctx._to_save = ctx._inputs = ()
             return plain_outputs(ctx, args, result)

@@ -56,15 +56,14 @@ def look(operator: Any) -> Any:
     return found or None
 
 
-def note_changes(ctx: Any, before: Any) -> None:
+def note_changes(operator: Any, before: Any, numbers_count: bool, args: Any) -> None:
     """After forward: did it leave a Tensor in one of the places, or, where values left the graph, a number?"""
-    numbers_count = ctx._opaque is not None
     for place, known in before:
         for value in held_in(place.read(), LIMIT) or ():
             was = known.get(id(value))
             changed = was is None or was[1] != getattr(value, "_version", 0)
-            if changed and _counts(value, numbers_count) and not is_among(value, ctx._inputs):
-                ctx._operator._left_outside = place.name
+            if changed and _counts(value, numbers_count) and not is_among(value, args):
+                operator._left_outside = place.name
 
 
 def note_write(operator: Any, written: Tensor) -> None:
@@ -75,6 +74,16 @@ def note_write(operator: Any, written: Tensor) -> None:
             operator._left_outside = place.name
 
 
+def why_refuse(operator: Any) -> str:
+    """Why what `operator` was seen to do forbids second derivatives; empty where it does not."""
+    place = operator._left_outside
+    return (
+        f"its forward leaves what it computed in {place}, outside of ctx, and its backward uses that too"
+        if place
+        else ""
+    )
+
+
 def _counts(value: Any, numbers_count: bool) -> bool:
     if isinstance(value, Tensor):
         return arrays.is_inexact(value.dtype) and not value.requires_grad
@@ -82,8 +91,8 @@ def _counts(value: Any, numbers_count: bool) -> bool:
 
 
 def _shared_places(operator: Any) -> Iterator[Place]:
-    forward = _Reach(operator, operator.forward, operator.setup_context)
-    backward = _Reach(operator, operator.backward, operator.vjp)
+    forward = _Reach(operator, operator.forward, getattr(operator, "setup_context", None))
+    backward = _Reach(operator, operator.backward, getattr(operator, "vjp", None))
     owners = {operator._node: "type(ctx)"} | {owner: owner.__name__ for owner in _classes_of(operator)}
     for key in forward.variables.keys() & backward.variables.keys():
         name, read = forward.variables[key]
@@ -102,10 +111,11 @@ def _shared_places(operator: Any) -> Iterator[Place]:
 
 def _classes_of(owner: Any) -> list[Any]:
     """A class and its bases, as far as the user wrote them."""
-    return [base for base in owner.__mro__ if not _is_library(base.__module__)]
+    return [base for base in owner.__mro__ if not is_library(base.__module__)]
 
 
-def _is_library(module: Any) -> bool:
+def is_library(module: Any) -> bool:
+    """True for the name of a module that nobody keeps state in."""
     return str(module).partition(".")[0] in {"builtins", "numpy", "pullback"}
 
 
@@ -134,13 +144,13 @@ class _Reach:
         self.variables: dict[Any, tuple[str, Callable[[], Any]]] = {}  # by cell, or by module and name
         self._operator = operator
         self._seen: list[Any] = []
-        self._rules = [inspect.unwrap(rule) for rule in functions]
+        self._rules = [inspect.unwrap(rule) for rule in functions if rule is not None]
         pending = list(functions)
         while pending and len(self._seen) < HELPERS:
             candidate = pending.pop()
             candidate = getattr(candidate, "__func__", candidate)
             function = inspect.unwrap(candidate) if callable(candidate) else None
-            if not isinstance(function, types.FunctionType) or _is_library(function.__module__):
+            if not isinstance(function, types.FunctionType) or is_library(function.__module__):
                 continue
             if function not in self._seen:
                 self._seen.append(function)

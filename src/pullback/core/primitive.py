@@ -16,6 +16,7 @@ from pullback.core import arrays, modes, rules, views
 from pullback.core.contents import HARMLESS, all_harmless, may_carry
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
 from pullback.core.masked import Masked, unmask
+from pullback.core.outside import UNKNOWN, is_library, look, note_changes, why_refuse
 from pullback.core.packing import Packed
 from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
 from pullback.core.recorded import Recorded
@@ -127,6 +128,8 @@ class PrimitiveNode(Node):
             grads = self._project(ctx, grads, masked, Recorded.xp)
         finally:
             modes.leave(token)
+        outside = why_refuse(self._operator)
+        reason = reason or (outside and f"{outside}.")
         if watcher.cuts or reason:
             edges = [*self._edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]]
             why = reason or f"its backward took a value out of the graph by {', '.join(watcher.cuts)}."
@@ -321,11 +324,14 @@ class Primitive:
     mask_rule: ClassVar[Any] = None
     node_base: ClassVar[type] = PrimitiveNode
     _node: ClassVar[type]
+    _outside: ClassVar[Any] = ()  # what forward and backward both name, see outside.py
+    _left_outside: ClassVar[str] = ""  # where forward once left what it computed
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         name = cls.__dict__.get("node_name") or f"{cls.__name__}Backward"
         cls._node = type(name, (cls.node_base,), {"_operator": cls, "__slots__": (), "__module__": cls.__module__})
+        cls._outside = () if is_library(cls.__module__) else UNKNOWN
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **options: Any) -> Any:
@@ -386,7 +392,10 @@ class Primitive:
         ctx.xp = np if first.__class__ is ndarray else namespace_of(first)
         ctx._to_save = None
         ctx.needs_input_grad = tuple(needs)
+        state = look(cls) if cls._outside else None
         result = cls.forward(ctx, *bare_args, **options)
+        if state is not None:
+            note_changes(cls, state, True, [value for value in args if not isinstance(value, Tensor)])
         if kind is None:
             return result
         if result.__class__ is not ndarray or cls.view or result.base is not None or result is first:
@@ -416,7 +425,10 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     ctx.xp = np if array.__class__ is ndarray else arrays.namespace(array)
     ctx._to_save = None
     ctx.needs_input_grad = _NOT_NEEDED if edge is None else _NEEDED
+    state = look(cls) if cls._outside else None
     result = cls.forward(ctx, array, **options) if options else cls.forward(ctx, array)
+    if state is not None:
+        note_changes(cls, state, True, ())
     kind = x.__class__
     recorded = edge is not None and mode._recording
     if result.__class__ is not ndarray or (not cls.view and (result.base is not None or result is array)):

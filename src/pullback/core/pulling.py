@@ -18,6 +18,7 @@ from pullback.core.ctx import CLEARED, Ctx, Pull, pulling, unpack_attribute
 from pullback.core.errors import lesson
 from pullback.core.graph import NOT_A_TENSOR
 from pullback.core.masked import unmask
+from pullback.core.outside import why_refuse
 from pullback.core.recompute import Recomputed, Watcher, same_numbers
 from pullback.core.recorded import Recorded
 from pullback.core.recycling import LARGE, watch
@@ -143,7 +144,7 @@ class FunctionNode(Ctx):
             pulling.reset(outer)
 
     def _pull_recorded(self, cotangents: list[Any], pull: Pull, task: Any) -> Any:
-        doubt = self._recompute(pull) or self._left_behind() or self._left_outside()
+        doubt = self._recompute(pull) or self._left_behind() or why_refuse(self._operator)
         incoming = self._incoming(cotangents, True)
         watcher = Watcher([*self._edges, (self, 0), *[c._resolved() for c in incoming if isinstance(c, Tensor)]])
         settings = modes.current()._settings.replace(watcher=watcher)
@@ -238,14 +239,6 @@ class FunctionNode(Ctx):
             ):
                 return f"ctx.{name} was set after forward, by a pass that was not recorded"
         return ""
-
-    def _left_outside(self) -> str:
-        place = self._operator._left_outside
-        return (
-            f"its forward leaves what it computed in {place}, outside of ctx, and its backward uses that too"
-            if place
-            else ""
-        )
 
     def _recompute_carriers(self, pull: Pull, second: Recomputed) -> str:
         """Closures, objects and bare numbers on ctx, from the second run."""
