@@ -314,7 +314,7 @@ def test_only_one_function_gives_a_tensor_another_array():
         for name in _exchanges(function)
     }
     found.discard(("core/recycling.py", "_references_while_dying", "holder"))  # no Tensor
-    assert found == {("core/tensor.py", "hold_another_array", "tensor")}
+    assert found == {("core/wrapping.py", "hold_another_array", "tensor")}
 
 
 def resized(t):

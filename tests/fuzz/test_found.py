@@ -14,14 +14,6 @@ import pullback.torch as torch_names
 from pullback.autograd import backward, grad
 from pullback.core import recycling
 
-OPEN = {
-    "hooks that write": "a hook gets the very cotangent while a pass is recorded",
-}
-
-
-def open_(what):
-    return pytest.mark.xfail(reason=OPEN[what])
-
 
 def leaf(value):
     return pb.tensor(value, requires_grad=True)
@@ -84,7 +76,6 @@ def test_read_only_memory_does_not_become_a_gradient():
     assert x.grad.tolist() == [3, 3]
 
 
-@open_("hooks that write")
 def test_a_hook_that_writes_leaves_the_seed_alone_while_a_pass_is_recorded():
     x, seed = leaf([1.0, 2.0]), pb.tensor([1.0, 1.0])
     y = x * 1

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 from pullback.core import arrays, rules
 from pullback.core.capture import warn_captured
+from pullback.core.contents import rebuild, tensors_in
 from pullback.core.errors import lesson
 from pullback.core.graph import FREED, Node
 from pullback.core.packing import Packed, SavedTensorHooks, pack_entry
-from pullback.core.recompute import rebuild, tensors_in
 from pullback.core.saved import SavedOutput, freed, unpack
 from pullback.core.tensor import Tensor
 

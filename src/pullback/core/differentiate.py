@@ -17,8 +17,9 @@ from pullback.core.errors import lesson
 from pullback.core.graph import LEAF_NUMBER, Node, next_number, reach
 from pullback.core.masked import unmask
 from pullback.core.recorded import Recorded
+from pullback.core.references import IN_A_VARIABLE
 from pullback.core.refusal import constant
-from pullback.core.tensor import IN_A_VARIABLE, Tensor, wrap
+from pullback.core.tensor import Tensor, lent, wrap
 
 #: For each node that computed a derivative: weak references to the nodes of what it is a derivative with respect to.
 _derivative_of: WeakKeyDictionary[Node, set[Any]] = WeakKeyDictionary()
@@ -65,7 +66,7 @@ def backward(
     create_graph
         Record the pass, so that the gradients can be differentiated again.
     inputs
-        Accumulate only into these.
+        Accumulate only into these; those that are no leaves retain their gradient, in later passes too.
 
     Examples
     --------
@@ -80,7 +81,6 @@ def backward(
         grad_tensors = grad_variables if grad_tensors is None else grad_tensors
     outputs = _as_tuple(tensors)
     targets = None
-    wanted: tuple[Any, ...] = ()
     if inputs is not None:
         wanted = _as_tuple(list(inputs.values()) if isinstance(inputs, dict) else inputs)
         if not wanted:
@@ -90,6 +90,9 @@ def backward(
                 instead="leave it out to accumulate into every leaf.",
             )
         targets = [_edge_of_input(x, k) for k, x in enumerate(wanted)]
+        for x in wanted:
+            if isinstance(x, Tensor):
+                x.retain_grad()  # of no effect on leaves
     if create_graph:
         warnings.warn(
             "Using backward() with create_graph=True stores gradients that hold their own graph in .grad, which holds the leaf: "
@@ -97,12 +100,7 @@ def backward(
             UserWarning,
             stacklevel=2,
         )
-    task = _run(outputs, _seeds(outputs, grad_tensors), targets, retain_graph, create_graph, accumulate=True)
-    for x, edge in dict(zip(wanted, targets or (), strict=True)).items():
-        found = task.captured.pop(edge, None)  # once, also for an input that is named twice
-        tensor = _input_tensor(x)
-        if found is not None and edge[0]._number != LEAF_NUMBER and not tensor.retains_grad:
-            tensor._accumulate(_connect(found, [edge], create_graph), create_graph)
+    _run(outputs, _seeds(outputs, grad_tensors), targets, retain_graph, create_graph, accumulate=True)
 
 
 def grad(
@@ -182,7 +180,7 @@ def grad(
         if found is not None:
             kind = type(x) if isinstance(x, Tensor) else type(outs[0]) if isinstance(outs[0], Tensor) else Tensor
             if create_graph:
-                results.append(_connect(_own(found, start, taken), targets, True))
+                results.append(lent(_connect(_own(found, start, taken), targets, True)))
             else:
                 alone = getrefcount(found) == IN_A_VARIABLE and _is_whole(found)
                 results.append(wrap(kind, found if alone else arrays.copy(found, arrays.namespace(found))))
@@ -285,14 +283,6 @@ def _edge_of_input(x: Any, position: int) -> Any:
             instead="make it with requires_grad=True before computing with it.",
         )
     return edge
-
-
-def _input_tensor(x: Any) -> Tensor:
-    if isinstance(x, Tensor):
-        return x
-    if x.node._number == LEAF_NUMBER:
-        return x.node.variable
-    return x.ownership_token
 
 
 def _check_materialize(ins: Any, allow_unused: bool | None, materialize: bool) -> bool:

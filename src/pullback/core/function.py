@@ -15,14 +15,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pullback.core import modes, rules
+from pullback.core.contents import CONTAINERS, is_among, plain, tensors_in
 from pullback.core.errors import lesson
 from pullback.core.graph import NOT_A_TENSOR, next_number
-from pullback.core.keep import CONTAINERS, is_among, keep, plain
+from pullback.core.keep import keep
 from pullback.core.outputs import attach, plain_outputs
+from pullback.core.outside import UNKNOWN, look, note_changes
 from pullback.core.places import familiar, outside
 from pullback.core.pulling import ClearingNode, FunctionNode, no_backward, no_vjp, refuse_both
-from pullback.core.recompute import tensors_in
-from pullback.core.tensor import IN_A_VARIABLE, Tensor
+from pullback.core.references import IN_A_VARIABLE
+from pullback.core.tensor import Tensor
 
 ndarray = np.ndarray
 _new = object.__new__
@@ -66,6 +68,8 @@ class Function:
     _node: ClassVar[type[FunctionNode]]
     _backward_cls: ClassVar[type[FunctionNode]]
     _signature: ClassVar[Any]
+    _outside: ClassVar[Any] = ()  # what forward and backward both name, see outside.py
+    _left_outside: ClassVar[str] = ""  # where forward once left what it computed
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
@@ -87,6 +91,7 @@ class Function:
         cls._node = type(f"{cls.__name__}Backward", (node,), space)
         cls._backward_cls = cls._node
         cls._signature = None
+        cls._outside = UNKNOWN
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = type(self).__name__
@@ -146,6 +151,7 @@ class Function:
             kind = ctx._kind
             differentiable = True in ctx._needs
 
+        state = look(cls) if cls._outside and recording and differentiable else None
         ctx._number = next_number()  # after the arguments found their places: a view may just have made a node
         token = _enter(ctx)
         try:
@@ -159,6 +165,8 @@ class Function:
         finally:
             _leave(token)
             ctx._outer = _ON
+        if state is not None:
+            note_changes(cls, state, ctx._opaque is not None, args)
         if not (recording and differentiable):
             ctx._to_save = ctx._inputs = ()
             return plain_outputs(ctx, args, result)

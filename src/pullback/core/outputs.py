@@ -10,8 +10,9 @@ import warnings
 from typing import Any
 
 from pullback.core import arrays, modes, views
+from pullback.core.contents import tensors_in
 from pullback.core.errors import lesson
-from pullback.core.recompute import tensors_in
+from pullback.core.outside import note_write
 from pullback.core.tensor import Leaf, Tensor, wrap
 from pullback.core.views import View
 
@@ -178,6 +179,7 @@ def _check_undeclared(ctx: Any, args: Any, raw: tuple[Any, ...], dirty: tuple[An
             instead="save x.clone() before the write; or call save_for_backward after it, when the new values are meant.",
         )
     for written in ctx._marks.written:
+        note_write(ctx._operator, written)
         if any(written is d or (written._view is not None and written._view.base is d) for d in dirty):
             continue
         for position, (value, edge) in enumerate(zip(args, ctx._edges, strict=True)):

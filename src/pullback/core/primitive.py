@@ -14,16 +14,18 @@ import numpy as np
 
 from pullback.core import arrays, modes, rules, views
 from pullback.core.attributes import hand_out
+from pullback.core.contents import HARMLESS, all_harmless, may_carry
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
-from pullback.core.keep import all_harmless, may_carry
 from pullback.core.masked import Masked, unmask
+from pullback.core.outside import UNKNOWN, is_library, look, note_changes, why_refuse
 from pullback.core.packing import Packed
 from pullback.core.places import familiar, note, outside
-from pullback.core.recompute import HARMLESS, Recomputed, Rerun, Unvouched, Watcher
+from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
 from pullback.core.recorded import Recorded
-from pullback.core.refusal import refused
+from pullback.core.references import IN_A_LIST
+from pullback.core.refusal import THREE_REMEDIES, TO_LOOK, refused
 from pullback.core.saved import Saved, SavedOutput, SavedPlain, freed, pack, unpack
-from pullback.core.tensor import IN_A_LIST, Tensor, wrap
+from pullback.core.tensor import Tensor, lent, wrap
 from pullback.core.versions import BORROWED
 
 ndarray = np.ndarray
@@ -129,14 +131,15 @@ class PrimitiveNode(Node):
             grads = self._project(ctx, grads, masked, Recorded.xp)
         finally:
             modes.leave(token)
+        outside = why_refuse(self._operator)
+        reason = reason or (outside and f"{outside}.")
         if watcher.cuts or reason:
             edges = [*self._edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]]
             why = reason or f"its backward took a value out of the graph by {', '.join(watcher.cuts)}."
             what = f"the second derivative of {self._operator.__name__} is refused"
-            grads = [
-                g if g is None else refused(unmask(g), edges, self, what, f"{why} It would be silently wrong.")
-                for g in grads
-            ]
+            why += " It would be silently wrong."
+            instead = THREE_REMEDIES if reason else f"{THREE_REMEDIES} {TO_LOOK}"
+            grads = [g if g is None else refused(unmask(g), edges, self, what, why, instead) for g in grads]
         return grads
 
     def _project(self, ctx: Any, grads: list[Any], masked: Masked | None, xp: Any) -> list[Any]:
@@ -189,8 +192,19 @@ class PrimitiveNode(Node):
         shadow._saved = tuple([_connected(entry, self) for entry in entries])
         for name, (_, (entry,)) in self.__dict__.get("_kept", {}).items():
             shadow.__dict__[name] = _connected(entry, self)
-        reason = self._recompute(shadow, entries) if self._saved.__class__ is Saved else ""
-        return shadow, reason
+        if self._saved.__class__ is Saved:
+            return shadow, self._recompute(shadow, entries)
+        return shadow, self._left_behind() if self.__dict__ else ""
+
+    def _left_behind(self) -> str:
+        """Where forward itself left nothing that could depend on the inputs: why something there may do so now."""
+        known = self.__dict__.get("_constants", ())
+        for name, value in self.__dict__.items():
+            if name not in _OWN and may_carry(value, known, True):
+                return (
+                    f"ctx.{name} was set after forward, by a pass that was not recorded, and may depend on the inputs."
+                )
+        return ""
 
     def _entries(self) -> tuple[Any, ...]:
         saved = self._saved
@@ -216,11 +230,13 @@ class PrimitiveNode(Node):
                     values[k] = second.vouch_for(self._kind, entry.array, new, f"value {k} for backward")
             shadow._saved = tuple(values)
             for name, value in self.__dict__.items():
-                if name != "_kept" and may_carry(value, known, True):
+                if name not in _OWN and may_carry(value, known, True):
                     new = getattr(second.ctx, name, None)
                     shadow.__dict__[name] = second.vouch_for(self._kind, value, new, f"ctx.{name}")
         except Unvouched as doubt:
             return str(doubt)
+        except RecursionError:
+            return "what it keeps is nested too deeply to be looked into."
         return ""
 
     def _kept_attribute(self, name: str) -> Any:
@@ -261,6 +277,10 @@ class PrimitiveNode(Node):
 
     def _argument_names(self) -> list[str]:
         return rules.parameter_names(self._operator.forward, 1)
+
+
+#: Attributes of ctx in which this module itself keeps things.
+_OWN = frozenset({"_kept", "_constants"})
 
 
 class SavedConstant:
@@ -328,11 +348,14 @@ class Primitive:
     mask_rule: ClassVar[Any] = None
     node_base: ClassVar[type] = PrimitiveNode
     _node: ClassVar[type]
+    _outside: ClassVar[Any] = ()  # what forward and backward both name, see outside.py
+    _left_outside: ClassVar[str] = ""  # where forward once left what it computed
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         name = cls.__dict__.get("node_name") or f"{cls.__name__}Backward"
         cls._node = type(name, (cls.node_base,), {"_operator": cls, "__slots__": (), "__module__": cls.__module__})
+        cls._outside = () if is_library(cls.__module__) else UNKNOWN
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **options: Any) -> Any:
@@ -393,7 +416,10 @@ class Primitive:
         ctx.xp = np if first.__class__ is ndarray else namespace_of(first)
         ctx._to_save = None
         ctx.needs_input_grad = tuple(needs)
+        state = look(cls) if cls._outside else None
         result = cls.forward(ctx, *bare_args, **options)
+        if state is not None:
+            note_changes(cls, state, True, [value for value in args if not isinstance(value, Tensor)])
         if kind is None:
             return result
         if result.__class__ is not ndarray or cls.view or result.base is not None or result is first:
@@ -423,7 +449,10 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     ctx.xp = np if array.__class__ is ndarray else arrays.namespace(array)
     ctx._to_save = None
     ctx.needs_input_grad = _NOT_NEEDED if edge is None else _NEEDED
+    state = look(cls) if cls._outside else None
     result = cls.forward(ctx, array, **options) if options else cls.forward(ctx, array)
+    if state is not None:
+        note_changes(cls, state, True, ())
     kind = x.__class__
     recorded = edge is not None and mode._recording
     if result.__class__ is not ndarray or (not cls.view and (result.base is not None or result is array)):
@@ -622,7 +651,7 @@ def _lent(cotangent: Any) -> Any:
         cotangent = cotangent.view()
         cotangent.setflags(write=False)
     elif isinstance(cotangent, Tensor):
-        cotangent = wrap(type(cotangent), cotangent._array, BORROWED, cotangent._resolved())
+        cotangent = lent(cotangent)
     return cotangent
 
 
@@ -661,6 +690,8 @@ def _keep_attributes(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any
             ]
             constants.extend(options.values())
         intermediate = intermediate or may_carry(value, constants, True)
+    if constants:
+        ctx.__dict__["_constants"] = constants
     if kept:
         for name in kept:
             del ctx.__dict__[name]

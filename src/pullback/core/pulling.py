@@ -6,21 +6,25 @@ partial request need: recomputed intermediates, narrowed flags, and delayed erro
 
 from __future__ import annotations
 
+import dis
+import inspect
 from typing import Any
 
 import numpy as np
 
 from pullback.core import arrays, modes, rules
+from pullback.core.contents import may_carry, rebuild, tensors_in
 from pullback.core.ctx import CLEARED, Ctx, Pull, pulling, unpack_attribute
 from pullback.core.errors import lesson
 from pullback.core.graph import NOT_A_TENSOR
 from pullback.core.masked import unmask
-from pullback.core.recompute import Recomputed, Watcher, rebuild, same_numbers, tensors_in
+from pullback.core.outside import why_refuse
+from pullback.core.recompute import Recomputed, Watcher, same_numbers
 from pullback.core.recorded import Recorded
 from pullback.core.recycling import LARGE, watch
-from pullback.core.refusal import refused
+from pullback.core.refusal import TO_LOOK, refused
 from pullback.core.saved import Saved, holds_own_graph, is_intermediate, unpack
-from pullback.core.tensor import Tensor, wrap
+from pullback.core.tensor import Tensor, lent, wrap
 from pullback.core.versions import BORROWED
 
 ndarray = np.ndarray
@@ -74,7 +78,8 @@ class FunctionNode(Ctx):
                 continue
             cotangent = unmask(cotangent)
             if record:
-                incoming.append(_lent(cotangent, self._operator.any_layout))
+                array = cotangent._array
+                incoming.append(lent(cotangent, array if self._operator.any_layout else arrays.contiguous(array)))
             else:
                 if not self._operator.any_layout:
                     cotangent = arrays.contiguous(cotangent)
@@ -143,7 +148,7 @@ class FunctionNode(Ctx):
             pulling.reset(outer)
 
     def _pull_recorded(self, cotangents: list[Any], pull: Pull, task: Any) -> Any:
-        doubt = self._recompute(pull) or self._left_behind()
+        doubt = self._recompute(pull) or self._left_behind() or why_refuse(self._operator)
         incoming = self._incoming(cotangents, True)
         watcher = Watcher([*self._edges, (self, 0), *[c._resolved() for c in incoming if isinstance(c, Tensor)]])
         settings = modes.current()._settings.replace(watcher=watcher)
@@ -181,7 +186,8 @@ class FunctionNode(Ctx):
                 f"the second derivative of {name} is refused: its backward took a value out of the graph by "
                 f"{', '.join(watcher.cuts)}",
                 "what was computed from that value counts as constant, and the derivative would be silently wrong.",
-                "use Tensor operators in backward; or write the backward as a Function of its own, with its own backward.",
+                "use Tensor operators in backward; or write the backward as a Function of its own, with its own backward. "
+                + TO_LOOK,
             )
         return None
 
@@ -227,9 +233,14 @@ class FunctionNode(Ctx):
         return any(not isinstance(structure, Tensor) for structure, _ in (self._kept or {}).values())
 
     def _left_behind(self) -> str:
-        """Values that an earlier backward left on ctx were computed without recording.  (Forward's own are kept elsewhere.)"""
+        """Values that an earlier backward left on ctx were computed without recording.
+
+        What forward set is kept elsewhere, all but constant numbers, which no backward sets.
+        """
         for name, value in self.__dict__.items():
-            if any(arrays.is_inexact(t.dtype) and not t.requires_grad for t in tensors_in(value)):
+            if any(arrays.is_inexact(t.dtype) and not t.requires_grad for t in tensors_in(value)) or (
+                may_carry(value, (), True, hidden=True) and name in attributes_set_by(find_rule(self._operator))
+            ):
                 return f"ctx.{name} was set after forward, by a pass that was not recorded"
         return ""
 
@@ -237,26 +248,21 @@ class FunctionNode(Ctx):
         """Closures, objects and bare numbers on ctx, from the second run."""
         names, _ = self._opaque
         for name in names:
-            old, new = self._kept[name][0], getattr(second.ctx, name, None)  # type: ignore[index]
+            old, entries = self._kept[name]  # type: ignore[index]
+            new = getattr(second.ctx, name, None)
             trouble = second.trouble
             if not trouble and second.watcher.cuts and not second.is_constant(name, old):
                 trouble = f"forward took a value out of the graph by {', '.join(second.watcher.cuts)}"
-            if not trouble and not same_numbers(old, new):
+            if not trouble and not (same_numbers(old, new) and (not entries or len(tensors_in(new)) == len(entries))):
                 trouble = "running forward again gave another one"
             if trouble:
                 return f"ctx.{name} may hold something that depends on the inputs, and {trouble}"
-            pull.attributes[name] = new
+            pull.attributes[name] = rebuild(new, iter(tensors_in(getattr(self, name)))) if entries else new
         return ""
 
     def apply(self, *cotangents: Any) -> Any:
         """Call the rule of this node on cotangents."""
         return self._call_rule(list(cotangents))
-
-
-def _lent(tensor: Tensor, any_layout: bool) -> Tensor:
-    """A cotangent as a rule gets it: at the same place in the graph, contiguous, copied before it is written into."""
-    array = tensor._array if any_layout else arrays.contiguous(tensor._array)
-    return wrap(type(tensor), array, BORROWED, tensor._resolved())
 
 
 def no_backward(ctx: Any, *grad_outputs: Any) -> Any:
@@ -287,6 +293,12 @@ def refuse_both(operator: Any) -> Any:
         )
 
     return staticmethod(ambiguous)
+
+
+def attributes_set_by(function: Any) -> set[str]:
+    """The names in the statements of a function that set an attribute, of whatever object."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return {step.argval for step in dis.get_instructions(code) if step.opname == "STORE_ATTR"} if code else set()
 
 
 class ClearingNode(FunctionNode):

@@ -8,16 +8,14 @@ out different, or something left the graph on the way), using it plants a delaye
 
 from __future__ import annotations
 
-import collections
-import copy
-import dataclasses
-import types
 from collections.abc import Callable, Iterable
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from pullback.core import arrays, modes
+from pullback.core.contents import CONTAINERS, assemble, parts
 from pullback.core.graph import Node, reach
 from pullback.core.refusal import refused
 from pullback.core.saved import pack, unpack
@@ -143,19 +141,18 @@ class Recomputed:
         return new
 
     def is_constant(self, name: str, old: Any) -> bool:
-        """True when the number ``ctx.name`` stays what it is while the inputs change: then it is no function of them."""
-        if not is_number(old):
+        """True when ``ctx.name`` holds the same while the inputs change: then it is no function of them."""
+        try:
+            if self._elsewhere is None:
+                token = modes.enter(modes.OFF)
+                try:
+                    moved = [_moved(value) for value in self._rerun.arguments(self.node)]
+                    self._elsewhere = self._rerun.call(self.node, moved, self._rerun.options)
+                finally:
+                    modes.leave(token)
+            return holds_the_same(old, getattr(self._elsewhere, name, None))
+        except Exception:  # forward cannot run there, or what it keeps cannot be compared
             return False
-        if self._elsewhere is None:
-            token = modes.enter(modes.OFF)
-            try:
-                moved = [_moved(value) for value in self._rerun.arguments(self.node)]
-                self._elsewhere = self._rerun.call(self.node, moved, self._rerun.options)
-            except Exception:
-                return False
-            finally:
-                modes.leave(token)
-        return same_numbers(old, getattr(self._elsewhere, name, None))
 
     def _refuse(self, old: Tensor, what: str, why: str) -> Any:
         return refused(
@@ -179,87 +176,36 @@ def _moved(value: Any) -> Any:
     return wrap(type(value), value._array * (1 + 2**-10) + 2**-10)
 
 
-def is_number(value: Any) -> bool:
-    """True for a floating-point number or a bare array."""
-    return isinstance(value, (float, complex)) or arrays.is_array(value)
+def holds_the_same(old: Any, new: Any) -> bool:
+    """True when two values are equal in all that they hold: numbers, arrays, text, containers of them."""
+    pending = [(old, new)]
+    while pending:
+        old, new = pending.pop()
+        if old is new or (isinstance(old, Tensor) and isinstance(new, Tensor)):  # Tensors are vouched for one by one
+            continue
+        if type(old) is not type(new):
+            return False
+        contents = parts(old)
+        if arrays.is_array(old):
+            if not _same(old, new):
+                return False
+        elif contents is not None and not isinstance(old, (set, frozenset)):
+            others = parts(new)
+            if len(contents) != len(others) or (isinstance(old, dict) and list(old) != list(new)):
+                return False
+            if isinstance(old, CONTAINERS) and getattr(old, "__dict__", None):
+                return False
+            pending.extend(zip(contents, others, strict=True))
+        elif not _compares(old) or not (old == new or (old != old and new != new)):
+            return False
+    return True
+
+
+def _compares(value: Any) -> bool:
+    """True where ``==`` asks for more than whether two are the same object."""
+    return getattr(type(value), "__eq__", None) is not object.__eq__
 
 
 def same_numbers(old: Any, new: Any) -> bool:
     """True unless `old` is a number or a bare array and `new` differs from it."""
-    if isinstance(old, (float, complex)):
-        return old == new or (old != old and new != new)
-    if arrays.is_array(old):
-        return arrays.is_array(new) and _same(old, new)
-    return True
-
-
-def parts(value: Any) -> Any:
-    """The contents of a container, ``None`` for anything else.  Records (dataclasses) count; other objects do not."""
-    if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
-        return value
-    if isinstance(value, dict):
-        return value.values()
-    record = dataclasses.is_dataclass(value) and not isinstance(value, type)
-    if record or isinstance(value, types.SimpleNamespace):
-        return vars(value).values()
-    return None
-
-
-#: Kinds of value that hold no Tensor and cannot carry a derivative.
-HARMLESS = frozenset(
-    {int, bool, str, bytes, type(None), slice, type, np.dtype(float).__class__, type(Ellipsis), range, types.ModuleType}
-)
-_PLAIN = HARMLESS | {float, complex}
-
-
-def tensors_in(value: Any, seen: set[int] | None = None) -> list[Tensor]:
-    """The Tensors in a value: itself, or the contents of containers, at any depth; a shared container counts once."""
-    if isinstance(value, Tensor):
-        return [value]
-    if value.__class__ in _PLAIN:
-        return []
-    contents = parts(value)
-    if contents is None or _PLAIN.issuperset(map(type, contents)):
-        return []
-    seen = set() if seen is None else seen
-    if id(value) in seen:
-        return []
-    seen.add(id(value))
-    return [t for item in contents for t in tensors_in(item, seen)]
-
-
-def is_tree(value: Any, seen: set[int] | None = None) -> bool:
-    """False for containers that hold themselves, or one container twice: they cannot be taken apart and rebuilt."""
-    contents = parts(value)
-    if contents is None or _PLAIN.issuperset(map(type, contents)):
-        return True
-    seen = set() if seen is None else seen
-    if id(value) in seen:
-        return False
-    seen.add(id(value))
-    return all(is_tree(item, seen) for item in contents)
-
-
-def rebuild(value: Any, tensors: Any) -> Any:
-    """A tree with its Tensors replaced, in the order of `tensors_in`, by those of an iterator."""
-    if isinstance(value, Tensor):
-        return next(tensors)
-    contents = parts(value)
-    return value if contents is None else assemble(value, [rebuild(item, tensors) for item in contents])
-
-
-def assemble(value: Any, fresh: list[Any]) -> Any:
-    """A container like `value` with other contents."""
-    if isinstance(value, tuple):
-        return type(value)(*fresh) if hasattr(value, "_fields") else type(value)(fresh)
-    if isinstance(value, (list, set, frozenset)):
-        return type(value)(fresh)
-    twin = copy.copy(value)
-    if isinstance(value, collections.deque):
-        twin.clear()
-        twin.extend(fresh)
-    elif isinstance(value, dict):
-        twin.update(zip(value, fresh, strict=True))
-    else:
-        vars(twin).update(zip(vars(value), fresh, strict=True))
-    return twin
+    return not (isinstance(old, Number) or arrays.is_array(old)) or holds_the_same(old, new)

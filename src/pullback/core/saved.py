@@ -107,9 +107,9 @@ class SavedInput(SavedTensor):
     def unpack(self, node: Node, what: str) -> Any:
         self._check(node, what)
         tensor = self.tensor
-        if tensor._resolved() == self._edge:
+        if tensor._array is self._array and tensor._resolved() == self._edge:  # lent memory is left, not overwritten
             return tensor
-        if tensor._edge is None and tensor._view is None:
+        if self._edge is not None and tensor._edge is None and tensor._view is None:
             raise _detached(node, what)
         return wrap(type(tensor), self._array, self._buffer, self._edge)
 

@@ -22,8 +22,9 @@ from pullback.core.graph import Node, next_number
 from pullback.core.masked import Masked, unmask
 from pullback.core.places import note
 from pullback.core.recorded import Recorded
-from pullback.core.tensor import Leaf, Tensor, hold_another_array, wrap
+from pullback.core.tensor import Leaf, Tensor, wrap
 from pullback.core.versions import BORROWED, Buffer
+from pullback.core.wrapping import hold_another_array
 
 Steps = tuple[tuple[Any, dict[str, Any]], ...]
 

@@ -20,7 +20,8 @@ import numpy as np
 from pullback.core import arrays, modes, views
 from pullback.core.errors import lesson
 from pullback.core.primitive import Primitive
-from pullback.core.tensor import Leaf, Tensor, hold_another_array, wrap
+from pullback.core.tensor import Leaf, Tensor, wrap
+from pullback.core.wrapping import hold_another_array
 from pullback.ops.creation import asarray
 from pullback.ops.indexing import Key, Slice, clear, embed, key_of, line_key, read
 from pullback.ops.registry import ATTRIBUTES, REGISTRY, Make, Sample, register

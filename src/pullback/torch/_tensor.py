@@ -102,7 +102,7 @@ class Tensor(Base):
         return tensor_text(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and not self._array.shape else format(str(self), spec)
+        return format(self._number(), spec) if spec and not self._array.shape else format(str(self), spec)
 
     __getitem__, __setitem__ = _indexing.getitem, _indexing.setitem
     __hash__ = object.__hash__
