@@ -17,6 +17,7 @@ import pullback as pb
 import pullback.torch as torch
 from pullback.core.modes import no_grad
 from pullback.ops.registry import REGISTRY
+from pullback.torch._missing import OF_TENSORS, Missing
 
 # x, y: (3, 4); p: positive (3, 4); v, w: (4,); m: positive definite (3, 3); t: (2, 3, 4); s: 0-d float64
 # f: float32 (3, 4); i: int64 (3, 4); k: indices (2, 4); j, q: 1-d indices; b: booleans (3, 4); c: complex (3, 4)
@@ -600,6 +601,23 @@ def test_a_missing_name_says_what_to_use():
         torch.sparse_coo_tensor  # noqa: B018
     assert "dense" in "".join(caught.value.__notes__)
     assert not hasattr(torch, "no_such_name")
+
+
+def test_a_missing_attribute_of_a_tensor_says_what_to_use():
+    x = torch.zeros(2)
+    with pytest.raises(AttributeError, match=r"Tensor has no attribute 'as_strided'") as caught:
+        x.as_strided((1,), (1,))
+    assert "indexing" in "".join(caught.value.__notes__)
+    assert not hasattr(x, "to_sparse")
+    with pytest.raises(AttributeError, match="no attribute 'exq'"):
+        x.exq  # noqa: B018
+
+
+@pytest.mark.torch
+def test_every_attribute_of_torchs_tensors_is_there_or_said_to_be_missing():
+    real = pytest.importorskip("torch").Tensor
+    here = {name for name in dir(torch.Tensor) if not isinstance(vars(torch.Tensor).get(name), Missing)}
+    assert {name for name in dir(real) if not name.startswith("_")} - here == set(OF_TENSORS)
 
 
 def test_there_is_no_gpu():
