@@ -401,6 +401,13 @@ def test_the_kind_of_mistake_is_recognised(name):
     assert text in notes(error)
 
 
+def test_half_of_two_elements_is_not_taken_for_a_mean():
+    error = caught(rule(lambda x: x * x, lambda g, x: x * g), leaf([1.0, 2.0]), "mismatch")
+    assert error.pattern == "factor"
+    assert "0.5 times" in notes(error)
+    assert "mean" not in notes(error)
+
+
 def test_a_forgotten_second_argument_is_recognised():
     forgets = rule(lambda x, y: x * y, lambda g, x, y: (g, g * x))
     error = caught(forgets, (leaf([2.0, 3.0]), leaf([5.0, 7.0])), "mismatch")
