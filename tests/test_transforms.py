@@ -489,3 +489,72 @@ def test_arrays_of_another_library_stay_in_it():
         np.testing.assert_allclose(np.asarray(found), expected)
     value, tangent = jvp(wave, (x,), (x,))
     assert type(value) is type(tangent) is type(x)
+
+
+# -------------------------------------------------------------------------------------- values that leave the function
+def filled(a):
+    out = np.zeros(2)
+    out[0], out[1] = a[0] * 2, a[1] ** 2
+    return pb.asarray(out).sum()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: math.sin(a.sum()),
+        lambda a: a[0] * math.sin(a[1]),
+        lambda a: float((a * a).sum()),
+        lambda a: (a * a).sum().item(),
+        lambda a: sum(math.exp(-v) for v in a),
+        lambda a: abs(complex(a[0])),
+        lambda a: sum(a.tolist()),
+        lambda a: pb.tensor(a).sum(),
+        filled,
+    ],
+)
+@pytest.mark.parametrize("transform", [grad, hessian, value_and_grad, jacobian])
+def test_a_number_that_leaves_the_function_is_refused(transform, f):
+    with pytest.raises((RuntimeError, ValueError)) as caught:
+        transform(f)(np.array([1.0, 2.0]))
+    error = caught.value.__cause__ or caught.value  # NumPy says in words of its own that an entry could not be set
+    assert "takes a value out of a function that is being differentiated" in str(error)
+    assert "pullback.sin(x) for math.sin(x)" in "".join(error.__notes__)
+
+
+def test_what_is_no_function_of_the_argument_may_leave():
+    shown = []
+
+    def f(a):
+        shown.append(f"{a:.1f} {a}")
+        scale = math.sin(a.detach())
+        weight = pb.tensor(2.0, requires_grad=True)
+        steps = int(a) if a > 1 else 0
+        return a * a * scale + float(weight * 3) * a + steps
+
+    assert grad(f)(1.5) == pytest.approx(3 * math.sin(1.5) + 6)
+    assert shown
+
+
+def test_numbers_leave_again_after_a_transform_or_an_error_in_it():
+    x = pb.tensor(2.0, requires_grad=True)
+    grad(lambda a: a * a)(1.0)
+    with pytest.raises(ZeroDivisionError):
+        grad(lambda a: 1 // 0)(1.0)
+    assert float(x * 3) == (x * 3).item() == 6
+
+
+def test_inside_a_custom_function_values_may_leave():
+    class Sin(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return pb.asarray(math.sin(x))
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * math.cos(x)
+
+    assert grad(Sin.apply)(1.0) == math.cos(1.0)
+    with pytest.raises(RuntimeError, match="refused"):
+        grad(grad(Sin.apply))(1.0)

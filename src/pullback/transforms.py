@@ -30,6 +30,7 @@ from pullback.core import arrays, modes
 from pullback.core.differentiate import grad as _grad
 from pullback.core.errors import lesson
 from pullback.core.graph import Node, next_number, reach
+from pullback.core.leaving import running_transforms
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor, wrap
 
@@ -175,9 +176,11 @@ class _Call:
         return bool(leaves) or any(n.__class__ is Variable and n.open and n not in own for n in order)
 
     def __enter__(self) -> _Call:
+        running_transforms.add(id(self))
         return self
 
     def __exit__(self, *exception: object) -> None:
+        running_transforms.discard(id(self))
         for x in self.flat:
             x._edge[0].open = False
 

@@ -1,7 +1,8 @@
 """Ways out of the graph: NumPy arrays, DLPack, Python numbers.
 
 A Tensor that requires gradients refuses arrays while recording, because what is computed from them would have no gradient.
-Inside a forward and a watched backward it gives them, and tells the mode.
+Inside a forward and a watched backward it gives them, and tells the mode.  Numbers leave freely, as in torch, except out of a
+function that a transform (`pullback.grad` and its like) differentiates: there nobody would see that the result is wrong.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ import numpy as np
 
 from pullback.core import arrays, modes
 from pullback.core.errors import lesson
+from pullback.core.graph import reach
 from pullback.core.placed import Placed
+
+#: The calls of transforms that are running, in all threads: usually none, and numbers leave without further questions.
+running_transforms: set[int] = set()
 
 
 class Leaving(Placed):
@@ -29,6 +34,22 @@ class Leaving(Placed):
             raise lesson(error, what, why=why, instead=instead)
         if connected or mode is not modes.ON:
             mode._leaves(self, how)
+
+    def _leave_as_value(self, how: str) -> None:
+        """Refuse while a transform differentiates what this Tensor depends on, and tell the mode otherwise."""
+        mode = modes.current()
+        if mode is not modes.ON:
+            mode._leaves(self, how)
+        if running_transforms and self._edge is not None and mode._recording and mode._settings.watcher is None:
+            edge = self._resolved()
+            if edge and any(getattr(node, "open", False) for node in reach([edge[0]])[0]):
+                raise lesson(
+                    RuntimeError,
+                    f"{how} takes a value out of a function that is being differentiated (by grad, jacobian, hessian, ...)",
+                    why="what is computed from the number counts as constant: the derivative would be silently wrong.",
+                    instead="pullback's own functions: pullback.sin(x) for math.sin(x), pullback.stack([...]) to build an "
+                    "array; a comparison (x > 0) to choose a branch; x.detach() first, for a number that is meant as a constant.",
+                )
 
     def numpy(self) -> Any:
         """The array as NumPy's.
@@ -82,9 +103,10 @@ class Leaving(Placed):
 
     def item(self) -> Any:
         """The one element as a Python number."""
-        mode = modes.current()
-        if mode is not modes.ON:
-            mode._leaves(self, "item()")
+        self._leave_as_value("item()")
+        return self._item()
+
+    def _item(self) -> Any:
         if arrays.size(self._array) != 1:
             raise lesson(
                 RuntimeError,
@@ -98,9 +120,7 @@ class Leaving(Placed):
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
-        mode = modes.current()
-        if mode is not modes.ON:
-            mode._leaves(self, "tolist()")
+        self._leave_as_value("tolist()")
         return np.asarray(self._array).tolist()
 
     def __bool__(self) -> bool:
@@ -114,13 +134,16 @@ class Leaving(Placed):
         return bool(self._array)
 
     def __float__(self) -> float:
-        return float(self.item())
+        self._leave_as_value("float()")
+        return float(self._item())
 
     def __int__(self) -> int:
-        return int(self.item())
+        modes.current()._leaves(self, "int()")  # a step function: that its derivative is zero is true
+        return int(self._item())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        self._leave_as_value("complex()")
+        return complex(self._item())
 
     def __index__(self) -> int:
         if arrays.dtype_of(self._array).kind not in "iu":

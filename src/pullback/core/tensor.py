@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, modes
+from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.core.gradients import Gradients
 from pullback.core.leaf import Leaf as Leaf
@@ -111,7 +111,7 @@ class Tensor(Leaving, Gradients):
                 why="a copy of a computed Tensor would have no graph, or two.",
                 instead="x.detach().clone() for the values.",
             )
-        modes.current()._leaves(self, "deepcopy")
+        self._leave_as_value("deepcopy")
         result = _rebuild(type(self), arrays.copy(self._array, arrays.namespace(self._array)), self.requires_grad)
         memo[id(self)] = result
         if self._grad is not None:
@@ -125,7 +125,7 @@ class Tensor(Leaving, Gradients):
         return self[...]  # type: ignore[index]
 
     def __reduce__(self) -> Any:
-        modes.current()._leaves(self, "pickle")
+        self._leave_as_value("pickle")
         return _rebuild, (type(self), np.asarray(self._array), self.requires_grad)
 
 
