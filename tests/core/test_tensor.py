@@ -197,7 +197,9 @@ def test_arrays_of_recorded_tensors_are_read_only_and_those_of_others_are_not():
     own = np.ones(2)
     assert Tensor(own).numpy() is own
     x = leaf([1.0, 2.0])
-    assert x.detach().numpy().flags.writeable
+    assert not x.detach().numpy().flags.writeable
+    assert not x[0:1].detach().numpy().flags.writeable
+    assert x.data.numpy().flags.writeable
     copied = np.array(a.detach())
     assert copied.flags.writeable
     copied += 1

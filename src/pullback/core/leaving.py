@@ -54,8 +54,8 @@ class Leaving(Placed):
     def numpy(self) -> Any:
         """The array as NumPy's.
 
-        A Tensor that requires gradients refuses while recording.  What was recorded is handed out read-only, so that no write
-        goes behind the graph's back.
+        A Tensor that requires gradients refuses while recording.  Where it does not, and where it was detached, the array is
+        read-only: a write through it would go behind the graph's back.  ``x.data.numpy()`` can be written, at your own risk.
         """
         self._leave(
             "numpy()",
@@ -71,7 +71,8 @@ class Leaving(Placed):
 
     def _is_locked(self) -> bool:
         buffer = self._buffer
-        return self._edge.__class__ is tuple or (buffer is not None and (buffer.locked or buffer.borrowed))
+        connected = self._edge is not None and self.requires_grad
+        return connected or (buffer is not None and (buffer.locked or buffer.borrowed))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         self._leave(

@@ -141,7 +141,7 @@ class Placed:
         alias._buffer = buffer = self._shared_buffer()
         if buffer.borrowed:
             buffer.views += (weakref.ref(self), weakref.ref(alias))
-        buffer.locked = buffer.locked or self._edge.__class__ is tuple
+        buffer.locked = buffer.locked or self.requires_grad
         return alias
 
     @property
