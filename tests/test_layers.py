@@ -41,6 +41,7 @@ CORE_ORDER = (
         "arrays",
         "hooks",
         "places",
+        "mistakes",
         "graph",
         "masked",
         "engine",
@@ -60,6 +61,7 @@ CORE_ORDER = (
         "views",
         "saved",
         "attributes",
+        "guard",
     ),
     *(
         "packing",

@@ -261,7 +261,8 @@ def _edge_of_output(output: Any, position: int) -> Any:
             f"element {position} of tensors does not require grad and does not have a grad_fn",
             why="nothing it was computed from requires gradients, or it was computed without recording (no_grad, detach(), "
             "NumPy).",
-            instead="make the inputs with requires_grad=True, and compute with Tensor operators.",
+            instead="make the inputs with requires_grad=True, and compute with Tensor operators; a derivative that is to be "
+            "differentiated again, with create_graph=True.",
         )
     return edge
 
@@ -333,7 +334,7 @@ def _seed(output: Any, seed: Any, position: int) -> Any:
                 RuntimeError,
                 f"grad can be implicitly created only for scalar outputs, output {position} has shape {list(shape)}",
                 why="a derivative of several elements needs to know their weights.",
-                instead="y.sum().backward(), or y.backward(gradient=weights) with one weight per element.",
+                instead="y.sum(), or one weight per element: y.backward(weights), grad(y, x, weights).",
             )
         if arrays.is_complex(dtype):
             raise lesson(

@@ -16,6 +16,7 @@ from typing import Any
 from pullback.core import modes
 from pullback.core.graph import FREED, Edge, Node, leading_to, reach
 from pullback.core.masked import Masked
+from pullback.core.mistakes import explain_backward
 from pullback.core.places import recorded_at
 
 _task_numbers = itertools.count()
@@ -129,8 +130,7 @@ def _run_in_mode(roots: Sequence[tuple[Edge, Any]], task: Pass) -> Pass:
 
 def _locate(error: BaseException, node: Node) -> None:
     """Say once, in a note, which node was being pulled back through."""
-    if isinstance(error, AttributeError) and error.obj is node:
-        error.add_note(f"{node._name()} is the ctx of this call; its forward set no ctx.{error.name}.")
+    explain_backward(node, error)
     error.add_note(f"Raised while pulling back through {node._name()}. {recorded_at(node)}")
     error._pullback_located = True  # type: ignore[attr-defined]
 

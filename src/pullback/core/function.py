@@ -19,6 +19,7 @@ from pullback.core.contents import CONTAINERS, is_among, plain, tensors_in
 from pullback.core.errors import lesson
 from pullback.core.graph import NOT_A_TENSOR, next_number
 from pullback.core.keep import keep
+from pullback.core.mistakes import explain_forward
 from pullback.core.outputs import attach, plain_outputs
 from pullback.core.outside import UNKNOWN, look, note_changes
 from pullback.core.places import familiar, outside
@@ -72,9 +73,17 @@ class Function:
     _left_outside: ClassVar[str] = ""  # where forward once left what it computed
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        name = type(self).__name__
+        if any(isinstance(value, Tensor) for value in args):
+            raise lesson(
+                TypeError,
+                f"{name}(...) was called with a Tensor, as if it were a function",
+                why="a Function is a class: calling it makes an object, which computes nothing.",
+                instead=f"{name}.apply(...).",
+            )
         warnings.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static: call "
-            f"{type(self).__name__}.apply(...) on the class itself.",
+            f"{name}.apply(...) on the class itself.",
             DeprecationWarning,
             stacklevel=2,
         )
@@ -162,6 +171,9 @@ class Function:
                 result = cls.forward(ctx, x)
             else:
                 result = cls.forward(ctx, *args)
+        except Exception as error:
+            explain_forward(cls, error)
+            raise
         finally:
             _leave(token)
             ctx._outer = _ON

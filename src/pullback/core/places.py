@@ -26,6 +26,11 @@ familiar = _Familiar()
 familiar.code = None
 
 
+def is_ours(code: Any) -> bool:
+    """Whether code belongs to this package."""
+    return bool(code.co_filename.startswith(_PACKAGE))
+
+
 def outside(frame: Any) -> Any:
     """The innermost frame from `frame` outwards that is not of this package; the outermost one if all are."""
     caller = frame

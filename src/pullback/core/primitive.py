@@ -16,7 +16,9 @@ from pullback.core import arrays, modes, rules, views
 from pullback.core.attributes import hand_out
 from pullback.core.contents import HARMLESS, all_harmless, may_carry
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
+from pullback.core.guard import GUARDED_CALLS, call_forward
 from pullback.core.masked import Masked, unmask
+from pullback.core.mistakes import not_a_result
 from pullback.core.outside import UNKNOWN, is_library, look, note_changes, why_refuse
 from pullback.core.packing import Packed
 from pullback.core.places import familiar, note, outside
@@ -348,6 +350,8 @@ class Primitive:
     mask_rule: ClassVar[Any] = None
     node_base: ClassVar[type] = PrimitiveNode
     _node: ClassVar[type]
+    #: How many more calls are watched for writes into arguments.
+    _guarded: ClassVar[int]
     _outside: ClassVar[Any] = ()  # what forward and backward both name, see outside.py
     _left_outside: ClassVar[str] = ""  # where forward once left what it computed
 
@@ -356,6 +360,7 @@ class Primitive:
         name = cls.__dict__.get("node_name") or f"{cls.__name__}Backward"
         cls._node = type(name, (cls.node_base,), {"_operator": cls, "__slots__": (), "__module__": cls.__module__})
         cls._outside = () if is_library(cls.__module__) else UNKNOWN
+        cls._guarded = 0 if cls.view or is_library(cls.__module__) else GUARDED_CALLS
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **options: Any) -> Any:
@@ -417,7 +422,10 @@ class Primitive:
         ctx._to_save = None
         ctx.needs_input_grad = tuple(needs)
         state = look(cls) if cls._outside else None
-        result = cls.forward(ctx, *bare_args, **options)
+        if cls._guarded:
+            result = call_forward(cls, ctx, bare_args, options)
+        else:
+            result = cls.forward(ctx, *bare_args, **options)
         if state is not None:
             note_changes(cls, state, True, [value for value in args if not isinstance(value, Tensor)])
         if kind is None:
@@ -433,6 +441,7 @@ class Primitive:
 
 
 _NEEDED, _NOT_NEEDED = (True,), (False,)
+_NUMBERS = (int, float, complex, np.generic)
 
 
 def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
@@ -450,7 +459,10 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     ctx._to_save = None
     ctx.needs_input_grad = _NOT_NEEDED if edge is None else _NEEDED
     state = look(cls) if cls._outside else None
-    result = cls.forward(ctx, array, **options) if options else cls.forward(ctx, array)
+    if cls._guarded:
+        result = call_forward(cls, ctx, (array,), options)
+    else:
+        result = cls.forward(ctx, array, **options) if options else cls.forward(ctx, array)
     if state is not None:
         note_changes(cls, state, True, ())
     kind = x.__class__
@@ -523,8 +535,10 @@ def _finish(cls: Any, ctx: Any, kind: Any, args: Any, edges: Any, result: Any, o
     """Results that are several, no NumPy array, or views."""
     single = result.__class__ is not tuple
     results = (result,) if single else result
+    if recorded and results and not any(isinstance(r, _NUMBERS) or arrays.is_array(r) for r in results):
+        raise not_a_result(cls, result, "array", "return an array, or a tuple of arrays.")
     if not cls.view:
-        results = tuple([_own(r, args) for r in results])
+        results = tuple([_own(np.asarray(r) if isinstance(r, np.generic) else r, args) for r in results])
         _replace_saved(ctx, (result,) if single else result, results)
     outputs = tuple([_wrap(kind, r, ctx.xp) for r in results])
     if recorded:
@@ -546,10 +560,11 @@ def _own(result: Any, args: Any) -> Any:
 
 def _replace_saved(ctx: Any, before: Any, after: Any) -> None:
     """Where results were copied, or became arrays, saved results are the new ones."""
-    if ctx._to_save is not None:
-        for old, new in zip(before, after, strict=True):
-            if old is not new:
+    for old, new in zip(before, after, strict=True):
+        if old is not new:
+            if ctx._to_save is not None:
                 ctx._to_save = tuple([new if value is old else value for value in ctx._to_save])
+            ctx.__dict__.update({name: new for name, value in ctx.__dict__.items() if value is old})
 
 
 def _wider(kind: Any, other: Any) -> Any:

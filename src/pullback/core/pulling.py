@@ -102,8 +102,9 @@ class FunctionNode(Ctx):
 
     def _call_rule(self, incoming: list[Any]) -> Any:
         rule = find_rule(self._operator)
+        asked = any(cotangent is not None for cotangent in incoming)
         grads = rule(self, incoming) if self._operator.boxed_grads_call else rule(self, *incoming)
-        return rules.as_sequence(self, grads)
+        return rules.as_sequence(self, grads, asked)
 
     def _fit(self, grads: list[Any], record: bool, task: Any) -> list[Any]:
         """Check what backward returned, and project it into the spaces of the arguments."""

@@ -15,6 +15,7 @@ from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.core.graph import Node
 from pullback.core.masked import Masked
+from pullback.core.mistakes import warn_of_no_gradient
 from pullback.core.places import defined_at
 
 
@@ -46,10 +47,15 @@ def located(error: RuntimeError, node: Any) -> RuntimeError:
     return error
 
 
-def as_sequence(node: Any, grads: Any) -> list[Any]:
-    """What backward returned as a list with one entry per argument; extra trailing ``None`` dropped."""
+def as_sequence(node: Any, grads: Any, asked: bool = True) -> list[Any]:
+    """What backward returned as a list with one entry per argument; extra trailing ``None`` dropped.
+
+    `asked` is false where no cotangent came in, so that none can be expected to come out.
+    """
     found = list(grads) if isinstance(grads, tuple) else [grads]
     expected = len(node._edges)
+    if grads is None and asked and expected == 1 and node._edges[0]:
+        warn_of_no_gradient(node)
     while len(found) > expected and found[-1] is None:
         found.pop()
     if len(found) != expected:

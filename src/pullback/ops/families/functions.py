@@ -49,7 +49,13 @@ def is_operand(value: Any) -> bool:
 
 
 def not_implemented(name: str, value: Any) -> Any:
-    """What ``a + value`` does with something else: Python then asks `value`."""
+    """What ``a + value`` does with something else: Python then asks `value`, unless that can only fail."""
+    if value.__class__ in (tuple, list):
+        raise lesson(
+            TypeError,
+            f"{name}() takes Tensors, arrays and numbers, but got a {type(value).__name__}",
+            instead="(x,) = ctx.saved_tensors, if it is the tuple of saved Tensors; pullback.asarray(value) for numbers.",
+        )
     return NotImplemented
 
 
