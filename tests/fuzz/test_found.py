@@ -386,6 +386,31 @@ def test_what_an_earlier_pass_left_on_ctx_is_no_constant():
     assert found in (None, pytest.approx(math.exp(0.5)))
 
 
+@pytest.mark.parametrize("base", [pb.Function, pb.Primitive])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_rule_may_delete_what_forward_set(base, create_graph):
+    class Square(base):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.x, ctx.text, ctx.twice = x, "constant", (2 * x, lambda: x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            x = ctx.x
+            del ctx.x, ctx.text, ctx.twice
+            assert not any(hasattr(ctx, name) for name in ("x", "text", "twice"))
+            ctx.x = x
+            del ctx.x
+            with pytest.raises(AttributeError):
+                del ctx.x
+            return 2 * x * g
+
+    x = leaf([3.0])
+    y = Square.apply(x).sum()
+    assert grad(y, x, create_graph=create_graph)[0].tolist() == [6]
+
+
 CONSTANTS = {
     "Tensor": pb.tensor([1.0, 2.0]),
     "array": np.array([1.0, 2.0]),

@@ -247,7 +247,7 @@ class FunctionNode(Ctx):
     def _recompute_carriers(self, pull: Pull, second: Recomputed) -> str:
         """Closures, objects and bare numbers on ctx, from the second run."""
         names, _ = self._opaque
-        for name in names:
+        for name in [name for name in names if name in (self._kept or ())]:  # a rule may have deleted others
             old, entries = self._kept[name]  # type: ignore[index]
             new = getattr(second.ctx, name, None)
             trouble = second.trouble
