@@ -411,6 +411,41 @@ def test_a_rule_may_delete_what_forward_set(base, create_graph):
     assert grad(y, x, create_graph=create_graph)[0].tolist() == [6]
 
 
+@pytest.mark.parametrize("constant", ["conv2d", ("conv2d", 1), b"x", 1e-6, [1.5]])
+@pytest.mark.parametrize("leaves", [False, True])
+def test_constants_on_the_ctx_of_a_primitive(constant, leaves):
+    class Cube(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.constant = constant
+            if leaves:
+                assert np.isfinite(np.asarray(x)).all()
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, ct):
+            assert ctx.constant == constant
+            return 3 * ctx.saved_tensors[0] ** 2 * ct
+
+    assert derivative_of_derivative(Cube, leaf([2.0])) == [12]
+
+
+def test_a_number_written_down_on_the_ctx_of_a_primitive_is_no_constant():
+    class Cube(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.text = f"{float(x.sum()):.17g}"
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, ct):
+            return 3 * ctx.saved_tensors[0] * float(ctx.text) * ct
+
+    assert derivative_of_derivative(Cube, leaf([2.0])) is None
+
+
 CONSTANTS = {
     "Tensor": pb.tensor([1.0, 2.0]),
     "array": np.array([1.0, 2.0]),

@@ -14,7 +14,7 @@ import numpy as np
 
 from pullback.core import arrays, modes, rules, views
 from pullback.core.attributes import hand_out
-from pullback.core.contents import HARMLESS, all_harmless, may_carry
+from pullback.core.contents import may_carry, plain
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
 from pullback.core.masked import Masked, unmask
 from pullback.core.outside import UNKNOWN, is_library, look, note_changes, why_refuse
@@ -200,7 +200,7 @@ class PrimitiveNode(Node):
         """Where forward itself left nothing that could depend on the inputs: why something there may do so now."""
         known = self.__dict__.get("_constants", ())
         for name, value in self.__dict__.items():
-            if name not in _OWN and may_carry(value, known, True):
+            if name not in _OWN and not plain((value,), True) and may_carry(value, known, True):
                 return (
                     f"ctx.{name} was set after forward, by a pass that was not recorded, and may depend on the inputs."
                 )
@@ -231,6 +231,8 @@ class PrimitiveNode(Node):
             shadow._saved = tuple(values)
             for name, value in self.__dict__.items():
                 if name not in _OWN and may_carry(value, known, True):
+                    if second.watcher.cuts and second.is_constant(name, value):
+                        continue
                     new = getattr(second.ctx, name, None)
                     shadow.__dict__[name] = second.vouch_for(self._kind, value, new, f"ctx.{name}")
         except Unvouched as doubt:
@@ -677,7 +679,7 @@ def _keep_attributes(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any
     kept = {}
     intermediate = False
     for name, value in ctx.__dict__.items():
-        if value.__class__ in HARMLESS or (value.__class__ is tuple and all_harmless(value)):
+        if plain((value,), True):
             continue
         if arrays.is_array(value):
             entry = _entry(value, args, edges, outputs, options)
