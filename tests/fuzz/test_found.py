@@ -1,10 +1,12 @@
 """Small programs that random testing once found to be wrong, each as short as it could be made."""
 
+import contextvars
 import copy
 import gc
 import itertools
 import math
 import operator
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -502,6 +504,233 @@ def test_a_bare_array_from_the_rule_of_a_primitive_is_a_constant_in_a_recorded_p
     first_, second = grad(P.apply(pb.sin(x), pb.sin(y)).sum(), [x, y], create_graph=True)
     np.testing.assert_allclose(first_.detach().numpy(), 2 * np.cos([1.0]))
     assert second.tolist() == [0]
+
+
+# ------------------------------------------------------------------------------- what forward leaves where backward finds it
+class Store:
+    """State of a class, behind methods."""
+
+    kept: ClassVar[dict[str, object]] = {}
+
+    @classmethod
+    def save(cls, value):
+        cls.kept["value"] = value
+
+    @classmethod
+    def load(cls):
+        return cls.kept["value"]
+
+
+class Attribute:
+    """State of an object, behind methods."""
+
+    value = None
+
+    def save(self, value):
+        self.value = value
+
+    def load(self):
+        return self.value
+
+
+def helper():
+    """Has attributes."""
+
+
+def set_attribute(value):
+    helper.value = value
+
+
+VARIABLE = contextvars.ContextVar("VARIABLE")
+LIST, INSTANCE, STORE = [], Attribute(), Store()
+ALIAS, APPEND, SAVE, LOAD = LIST, LIST.append, INSTANCE.save, INSTANCE.load
+OUTSIDE = {
+    "methods of a class": (lambda v: Store.save(v), lambda: Store.load()),
+    "methods of an object whose class has state": (lambda v: STORE.save(v), lambda: STORE.load()),
+    "methods of an object": (lambda v: INSTANCE.save(v), lambda: INSTANCE.load()),
+    "bound methods": (lambda v: SAVE(v), lambda: LOAD()),
+    "two names": (lambda v: LIST.append(v), lambda: ALIAS[-1]),
+    "a method and its list": (lambda v: APPEND(v), lambda: LIST[-1]),
+    "an attribute of a function": (lambda v: set_attribute(v), lambda: helper.value),
+    "a context variable": (lambda v: VARIABLE.set(v), lambda: VARIABLE.get()),
+}
+
+
+@pytest.mark.parametrize("base", [pb.Function, pb.Primitive])
+@pytest.mark.parametrize("place", OUTSIDE)
+def test_what_forward_left_outside_is_no_constant_by_whatever_name(base, place):
+    save, load = OUTSIDE[place]
+
+    class Exp(base):
+        @staticmethod
+        def forward(ctx, x):
+            y = getattr(ctx, "xp", pb).exp(x)
+            save(y * 1)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * load()
+
+    assert derivative_of_derivative(Exp, leaf([0.5])) is None
+
+
+def closure():
+    """A function that remembers what it was last given."""
+    values = []
+
+    def exchange(*new):
+        values.extend(new)
+        return values[-1]
+
+    return exchange
+
+
+ARGUMENTS = {
+    "a list": (list, lambda s, v: s.append(v), lambda s: s[-1]),
+    "a dict": (dict, lambda s, v: s.update(v=v), lambda s: s["v"]),
+    "an object": (Attribute, lambda s, v: s.save(v), lambda s: s.load()),
+    "an object in a tuple": (lambda: (Attribute(), 1), lambda s, v: s[0].save(v), lambda s: s[0].load()),
+    "a closure": (closure, lambda s, v: s(v), lambda s: s()),
+}
+
+
+@pytest.mark.parametrize("base", [pb.Function, pb.Primitive])
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("kind", ARGUMENTS)
+def test_what_forward_left_in_an_argument_that_ctx_keeps_is_no_constant(base, kind, inside):
+    make, save, load = ARGUMENTS[kind]
+
+    class Exp(base):
+        @staticmethod
+        def forward(ctx, x, state):
+            y = getattr(ctx, "xp", pb).exp(x)
+            save(state, y * 1)
+            ctx.state = {"state": state} if inside else state
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * load(ctx.state["state"] if inside else ctx.state), None
+
+    x = leaf([0.5])
+    (first,) = grad(Exp.apply(x, make()).sum(), x, create_graph=True)
+    assert first.item() == math.exp(0.5)
+    assert or_none(lambda: grad(first.sum(), x), "refused") is None
+
+
+@pytest.mark.parametrize("base", [pb.Function, pb.Primitive])
+@pytest.mark.parametrize("kind", ARGUMENTS)
+def test_constants_in_an_argument_that_ctx_keeps(base, kind):
+    make, save, load = ARGUMENTS[kind]
+
+    class Scaled(base):
+        @staticmethod
+        def forward(ctx, x, state):
+            ctx.state = state
+            ctx.save_for_backward(x)
+            return load(state) * x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * ctx.saved_tensors[0] * load(ctx.state) * g, None
+
+    x, state = leaf([0.5]), make()
+    save(state, pb.tensor([3.0]) if base is pb.Function else np.array([3.0]))
+    (first,) = grad(Scaled.apply(x, state).sum(), x, create_graph=True)
+    assert first.item() == 3
+    assert grad(first.sum(), x)[0].item() == 6
+
+
+@pytest.mark.parametrize("base", [pb.Function, pb.Primitive])
+def test_statistics_in_an_argument_that_backward_does_not_see(base):
+    class Exp(base):
+        @staticmethod
+        def forward(ctx, x, state):
+            y = getattr(ctx, "xp", pb).exp(x)
+            state.value = y * 1
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0], None
+
+    x = leaf([0.5])
+    (first,) = grad(Exp.apply(x, Attribute()).sum(), x, create_graph=True)
+    assert grad(first.sum(), x)[0].item() == math.exp(0.5)
+
+
+@pytest.mark.parametrize("base", [pb.Function, pb.Primitive])
+@pytest.mark.parametrize("kind", ["a list", "an object"])
+def test_a_second_run_of_forward_that_changes_what_the_first_one_left(base, kind):
+    """An accumulator that hangs on ctx: the second run adds to it once more."""
+    make, save, load = ARGUMENTS[kind]
+    state = make()
+    save(state, 0.0)
+
+    class Exp(base):
+        @staticmethod
+        def forward(ctx, x):
+            y = getattr(ctx, "xp", pb).exp(x)
+            save(state, load(state) + y)
+            ctx.state = state
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * load(ctx.state)
+
+    assert derivative_of_derivative(Exp, leaf([0.5])) is None
+
+
+def test_an_intermediate_that_a_helper_remembers_is_no_constant():
+    """The second run of forward gets the one that the first run computed, without recording."""
+    memory = {}
+
+    def exp(x):
+        return memory.setdefault(id(x), (x, pb.exp(x)))[1]
+
+    def forward(ctx, x):
+        ctx.save_for_backward(exp(x))
+        return pb.exp(x)
+
+    x = leaf([0.5])
+    assert derivative_of_derivative(function(forward, lambda ctx, g: g * ctx.saved_tensors[0]), x) is None
+
+
+def test_a_constant_from_outside_that_is_saved_is_a_constant():
+    weight = pb.tensor([3.0])
+
+    def forward(ctx, x):
+        ctx.save_for_backward(x, weight)
+        ctx.weight = weight
+        return pb.exp(x) * weight
+
+    def pull(ctx, g):
+        x, w = ctx.saved_tensors
+        return g * pb.exp(x) * (w + ctx.weight) / 2
+
+    assert derivative_of_derivative(function(forward, pull), leaf([0.5])) == [pytest.approx(3 * math.exp(0.5))]
+
+
+def test_a_constant_argument_that_forward_wrote_into_is_a_value_that_it_computed():
+    class Exp(pb.Function):
+        @staticmethod
+        def forward(ctx, x, buffer):
+            buffer.copy_(pb.exp(x))
+            ctx.save_for_backward(buffer)
+            ctx.buffer = buffer
+            return pb.exp(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * (ctx.saved_tensors[0] + ctx.buffer) / 2, None
+
+    x = leaf([0.5])
+    (first,) = grad(Exp.apply(x, pb.zeros(1)).sum(), x, create_graph=True)
+    assert first.item() == math.exp(0.5)
+    assert or_none(lambda: grad(first.sum(), x), "refused") is None
 
 
 # ----------------------------------------------------------------------------------------------------------- torch's names

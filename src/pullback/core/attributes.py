@@ -1,7 +1,8 @@
 """Attributes of a ctx that the machine keeps for it: Tensors, arguments, results, what may carry intermediates.
 
-They are taken out of ``ctx.__dict__`` after forward and handed out by ``__getattr__``; a rule may delete them.  A class with that method pays for it at
-every attribute that it reads, found or not, so only a ctx that has such attributes becomes an instance of one.
+They are taken out of ``ctx.__dict__`` after forward and handed out by ``__getattr__``; a rule may delete them.  A class with
+that method pays for it at every attribute that it reads, found or not, so only a ctx that has such attributes becomes an
+instance of one.
 """
 
 from __future__ import annotations

@@ -14,10 +14,19 @@ import numpy as np
 
 from pullback.core import arrays, modes, rules, views
 from pullback.core.attributes import hand_out
-from pullback.core.contents import may_carry, plain
+from pullback.core.contents import changes, may_carry, plain, snapshot
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
 from pullback.core.masked import Masked, unmask
-from pullback.core.outside import UNKNOWN, is_library, look, note_changes, why_refuse
+from pullback.core.outside import (
+    LIMIT,
+    UNKNOWN,
+    is_library,
+    look,
+    look_at_arguments,
+    note_changed_arguments,
+    note_changes,
+    why_refuse,
+)
 from pullback.core.packing import Packed
 from pullback.core.places import familiar, note, outside
 from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
@@ -219,7 +228,10 @@ class PrimitiveNode(Node):
     def _recompute(self, shadow: Any, entries: tuple[Any, ...]) -> str:
         """Put recorded intermediates in the place of bare ones.  The reason where that is not possible."""
         rerun = self._saved.rerun
+        before = snapshot(self.__dict__, LIMIT)
         second = Recomputed(self, rerun)
+        if before is not None and changes(self.__dict__, before, LIMIT):
+            return "forward changes what an earlier call left on ctx."
         known = [*rerun.options.values(), *[getattr(entry, "array", None) for entry in entries]]
         values = list(shadow._saved)
         try:
@@ -352,12 +364,14 @@ class Primitive:
     _node: ClassVar[type]
     _outside: ClassVar[Any] = ()  # what forward and backward both name, see outside.py
     _left_outside: ClassVar[str] = ""  # where forward once left what it computed
+    _watched: ClassVar[bool] = False  # whether forward is a user's
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         name = cls.__dict__.get("node_name") or f"{cls.__name__}Backward"
         cls._node = type(name, (cls.node_base,), {"_operator": cls, "__slots__": (), "__module__": cls.__module__})
-        cls._outside = () if is_library(cls.__module__) else UNKNOWN
+        cls._watched = not is_library(cls.__module__)
+        cls._outside = UNKNOWN if cls._watched else ()
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **options: Any) -> Any:
@@ -419,9 +433,12 @@ class Primitive:
         ctx._to_save = None
         ctx.needs_input_grad = tuple(needs)
         state = look(cls) if cls._outside else None
+        objects = look_at_arguments([*args, *options.values()]) if differentiable and cls._watched else None
         result = cls.forward(ctx, *bare_args, **options)
         if state is not None:
             note_changes(cls, state, True, [value for value in args if not isinstance(value, Tensor)])
+        if objects is not None:
+            note_changed_arguments(cls, objects, ctx.__dict__, True, [*bare_args, *options.values()])
         if kind is None:
             return result
         if result.__class__ is not ndarray or cls.view or result.base is not None or result is first:
@@ -452,9 +469,12 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     ctx._to_save = None
     ctx.needs_input_grad = _NOT_NEEDED if edge is None else _NEEDED
     state = look(cls) if cls._outside else None
+    objects = look_at_arguments(options.values()) if options and edge is not None and cls._watched else None
     result = cls.forward(ctx, array, **options) if options else cls.forward(ctx, array)
     if state is not None:
         note_changes(cls, state, True, ())
+    if objects is not None:
+        note_changed_arguments(cls, objects, ctx.__dict__, True, [array, *options.values()])
     kind = x.__class__
     recorded = edge is not None and mode._recording
     if result.__class__ is not ndarray or (not cls.view and (result.base is not None or result is array)):
