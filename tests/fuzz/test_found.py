@@ -48,6 +48,19 @@ def derivative_of_derivative(rule, x):
 
 
 # ---------------------------------------------------------------------------------------------------- who owns memory
+def test_a_gradient_that_was_read_from_a_result_stays_what_it_was():
+    """In place is only the ``.grad`` of a leaf, as in torch."""
+    x = leaf([1.0, 2.0])
+    y = x * x
+    y.retain_grad()
+    z = (y * x).sum()
+    z.backward(retain_graph=True)
+    first, of_leaf = y.grad, x.grad
+    z.backward()
+    assert (first.tolist(), y.grad.tolist()) == ([1, 2], [2, 4])
+    assert of_leaf is x.grad
+
+
 def test_accumulating_into_an_assigned_result_leaves_other_results_alone():
     x, w, seed = leaf([1.0, 2.0]), leaf([1.0, 1.0]), pb.tensor([1.0, 1.0])
     (first,), (second,) = grad((x * x).sum(), x), grad(+x, x, seed)
@@ -740,6 +753,11 @@ def test_torch_selects_by_integers_before_it_looks_at_lists():
 
 def test_running_sums_of_no_dimensions_have_none_in_torch():
     assert tuple(torch_names.tensor(1.5).cumsum(0).shape) == tuple(torch_names.tensor(1.5).cumprod(0).shape) == ()
+
+
+def test_axes_from_one_to_an_earlier_one_cannot_be_flattened():
+    with pytest.raises(RuntimeError, match="start_dim cannot come after end_dim"):
+        torch_names.zeros(2, 1, 1).flatten(-1, -2)
 
 
 def test_flip_copies_in_torch():
