@@ -6,6 +6,7 @@ import gc
 import itertools
 import math
 import operator
+import pickle
 from typing import ClassVar
 
 import numpy as np
@@ -367,6 +368,41 @@ def test_an_input_kept_as_an_attribute_of_a_primitive_is_no_constant():
             return 3 * ctx.x * ctx.many["x"][0] * ct
 
     assert derivative_of_derivative(Cube, leaf([2.0])) == [12]
+
+
+def test_saved_values_that_are_cleared_are_cleared_in_a_recorded_pass_too():
+    def forward(ctx, x):
+        ctx.slope = pb.exp(x) * 1
+        ctx.save_for_backward(x)
+        return pb.exp(x)
+
+    def pull(ctx, g):
+        assert ctx.saved_tensors
+        with pytest.raises(RuntimeError, match="only be accessed once"):
+            _ = ctx.saved_tensors
+        return g * ctx.slope
+
+    class F(pb.Function):
+        clear_saved_tensors_on_access = True
+
+    F.forward, F.backward = staticmethod(forward), staticmethod(pull)
+    x = leaf([0.5])
+    assert grad(F.apply(x).sum(), x, create_graph=True)[0].item() == math.exp(0.5)
+
+
+class Named(pb.Tensor):
+    """A Tensor with attributes."""
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_copy_of_a_tensor_of_a_subclass_has_its_attributes(duplicate, requires_grad):
+    x = Named(np.array([1.0, 2.0]), requires_grad)
+    x.name, x.parts = "weight", [1]
+    twin = duplicate(x)
+    assert (type(twin), twin.tolist(), twin.requires_grad) == (Named, [1, 2], requires_grad)
+    assert (twin.name, twin.parts) == ("weight", [1])
+    assert (twin.parts is x.parts) is (duplicate is copy.copy)
 
 
 def test_a_container_on_ctx_is_one_container():

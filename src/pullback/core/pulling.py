@@ -331,6 +331,8 @@ class ClearingNode(FunctionNode):
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
+        if self._saved is CLEARED:
+            self._entries()  # raises, also where a recorded pass has other values at hand
         values = super().saved_tensors
         self._saved = CLEARED
         return values
