@@ -7,6 +7,7 @@ anything that numbers can hide in.  No search is recursive, and those that run a
 from __future__ import annotations
 
 import collections
+import contextvars
 import copy
 import dataclasses
 import enum
@@ -209,6 +210,8 @@ def _held_by(value: Any) -> list[Any]:
         return [*(value.__closure__ or ()), *(value.__defaults__ or ()), *defaults, *vars(value).values()]
     if isinstance(value, type):
         return list(vars(value).values()) if "<locals>" in value.__qualname__ else []
+    if isinstance(value, contextvars.ContextVar):
+        return [value.get(None)]
     return [item for item in gc.get_referents(value) if item is not type(value) or "<locals>" in item.__qualname__]
 
 
@@ -238,3 +241,15 @@ def held_in(value: Any, limit: int) -> list[Any] | None:
         if len(seen) + len(pending) > limit:
             return None
     return found
+
+
+def snapshot(value: Any, limit: int) -> dict[int, Any] | None:
+    """What `held_in` finds, to compare with later: by identity, with the versions of Tensors."""
+    held = held_in(value, limit)
+    return None if held is None else {id(item): (item, getattr(item, "_version", 0)) for item in held}
+
+
+def changes(value: Any, before: dict[int, Any], limit: int) -> list[Any]:
+    """What a value holds now and did not hold before, or was written to since."""
+    now = snapshot(value, limit) or {}
+    return [item for key, (item, version) in now.items() if key not in before or before[key][1] != version]

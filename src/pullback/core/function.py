@@ -15,13 +15,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pullback.core import modes, rules
-from pullback.core.contents import CONTAINERS, is_among, plain, tensors_in
+from pullback.core.contents import CONTAINERS, HARMLESS, is_among, plain, tensors_in
 from pullback.core.errors import lesson
 from pullback.core.graph import NOT_A_TENSOR, next_number
 from pullback.core.keep import keep
 from pullback.core.mistakes import explain_forward
 from pullback.core.outputs import attach, plain_outputs
-from pullback.core.outside import UNKNOWN, look, note_changes
+from pullback.core.outside import UNKNOWN, look, look_at_arguments, note_changed_arguments, note_changes
 from pullback.core.places import familiar, outside
 from pullback.core.pulling import ClearingNode, FunctionNode, no_backward, no_vjp, refuse_both
 from pullback.core.references import IN_A_VARIABLE
@@ -155,10 +155,12 @@ class Function:
             ctx._needs = _NOT_NEEDED if edge is None else _NEEDED
             ctx._kind = kind = x.__class__
             differentiable = edge is not None
+            objects = None
         else:
-            _look_at_arguments(cls, ctx, args, mode)
+            may_change = _look_at_arguments(cls, ctx, args, mode)
             kind = ctx._kind
             differentiable = True in ctx._needs
+            objects = look_at_arguments(args) if may_change and recording and differentiable else None
 
         state = look(cls) if cls._outside and recording and differentiable else None
         ctx._number = next_number()  # after the arguments found their places: a view may just have made a node
@@ -179,6 +181,8 @@ class Function:
             ctx._outer = _ON
         if state is not None:
             note_changes(cls, state, ctx._opaque is not None, args)
+        if objects is not None:
+            note_changed_arguments(cls, objects, ctx.__dict__, ctx._opaque is not None, args)
         if not (recording and differentiable):
             ctx._to_save = ctx._inputs = ()
             return plain_outputs(ctx, args, result)
@@ -233,10 +237,12 @@ class Function:
 
 _NEEDED, _NOT_NEEDED = (True,), (False,)
 _F8 = np.dtype(np.float64)
+_STILL = HARMLESS | {float, complex, ndarray}
 
 
-def _look_at_arguments(cls: Any, ctx: Any, args: tuple[Any, ...], mode: Any) -> None:
-    """Edges, flags and class of result for any number and kind of arguments."""
+def _look_at_arguments(cls: Any, ctx: Any, args: tuple[Any, ...], mode: Any) -> bool:
+    """Edges, flags and class of result for any number and kind of arguments; whether forward could leave something in one."""
+    may_change = False
     kind: Any = None
     edges: list[Any] = []
     needs = []
@@ -258,6 +264,7 @@ def _look_at_arguments(cls: Any, ctx: Any, args: tuple[Any, ...], mode: Any) -> 
         else:
             if isinstance(value, CONTAINERS):
                 _refuse_hidden_tensors(cls, value, len(edges), mode._recording)
+            may_change = may_change or value.__class__ not in _STILL
             edges.append(NOT_A_TENSOR)
             needs.append(False)
             if hasattr(value, "shape"):
@@ -267,6 +274,7 @@ def _look_at_arguments(cls: Any, ctx: Any, args: tuple[Any, ...], mode: Any) -> 
     ctx._kind = kind or Tensor
     if beside:
         ctx._beside = beside
+    return may_change
 
 
 def _refuse_hidden_tensors(cls: Any, value: Any, position: int, recording: bool) -> None:

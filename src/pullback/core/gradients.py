@@ -65,7 +65,7 @@ class Gradients(Placed):
             )
 
     def _accumulate(self, cotangent: Any, record: bool, fresh: bool = False) -> None:
-        """Add to ``.grad``: in place, unless the sum is itself to be differentiated.
+        """Add to ``.grad``: that of a leaf in place, unless the sum is itself to be differentiated.
 
         A `fresh` cotangent belongs to nobody else; its memory is taken over where it is an array of its own.
         """
@@ -81,7 +81,7 @@ class Gradients(Placed):
             if self._grad is None:
                 self._grad = wrap(type(self), cotangent if fresh else arrays.copy(cotangent, xp))
                 return
-            if self._grad._buffer is not None and self._grad._buffer.borrowed:
+            if self._edge.__class__ is not Leaf or (self._grad._buffer is not None and self._grad._buffer.borrowed):
                 self._grad = wrap(type(self), arrays.copy(self._grad._array, xp))
             total = self._grad._array
             if arrays.is_mutable(total):

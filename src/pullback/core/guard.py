@@ -12,7 +12,6 @@ import numpy as np
 
 from pullback.core.mistakes import explain_forward
 
-
 #: Calls of each Primitive that are guarded.
 GUARDED_CALLS = 100
 

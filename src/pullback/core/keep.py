@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback.core import modes
 from pullback.core.attributes import hand_out
-from pullback.core.contents import is_among, may_carry, plain, rebuild, tensors_in_tree
+from pullback.core.contents import is_among, may_carry, plain, rebuild, tensors_in, tensors_in_tree
 from pullback.core.errors import lesson
 from pullback.core.recompute import Rerun
 from pullback.core.saved import Saved, is_intermediate, pack
@@ -23,6 +23,8 @@ def keep(ctx: Any, args: tuple[Any, ...], returned: tuple[Any, ...], outputs: tu
     `outputs` are the Tensors that apply gives back for what forward `returned`.
     """
     edges = ctx._edges
+    if ctx._marks is not None and ctx._marks.written:
+        args = _without_results(args, ctx._marks)
     found: list[Any] = []
     intermediate = False
     for value in ctx._to_save:
@@ -36,10 +38,24 @@ def keep(ctx: Any, args: tuple[Any, ...], returned: tuple[Any, ...], outputs: tu
     if ctx.__dict__ and not plain(ctx.__dict__.values(), bool(ctx._opaque)):
         intermediate = _keep_attributes(ctx, args, returned, outputs) or intermediate
     if intermediate:
-        ctx._saved = Saved(entries, Rerun(args, edges, _run_again, None, _why_no_rerun(ctx)))
+        ctx._saved = Saved(entries, Rerun(ctx._inputs, edges, _run_again, None, _why_no_rerun(ctx)))
     elif entries:
         ctx._saved = entries
     ctx._to_save = ()
+
+
+def _without_results(args: tuple[Any, ...], marks: Any) -> tuple[Any, ...]:
+    """The arguments that are still what they were: a constant one into which forward wrote is a value that it computed."""
+    written = [tensor._buffer for tensor in marks.written]
+    dirty = [tensor._buffer for tensor in marks.dirty]
+    return tuple(
+        [
+            None
+            if isinstance(value, Tensor) and is_among(value._buffer, written) and not is_among(value._buffer, dirty)
+            else value
+            for value in args
+        ]
+    )
 
 
 def _pack_saved(value: Any, position: int, args: Any, edges: Any, returned: Any, outputs: Any) -> Any:
@@ -73,6 +89,8 @@ def _keep_attributes(ctx: Any, args: Any, returned: Any, outputs: Any) -> bool:
         if may_carry(value, args, numbers_count, hidden=tensors is None):
             carriers.append(name)
             kept.setdefault(name, (value, ()))
+        elif tensors == () and tensors_in(value):
+            kept[name] = (value, ())  # an argument, which is what it was
     for name in kept:
         del ctx.__dict__[name]
     if kept:
@@ -86,7 +104,8 @@ _SINGLE = Tensor(np.empty(0))
 
 
 def _why_no_rerun(ctx: Any) -> str:
-    return "forward wrote into its arguments, so it cannot be run again." if ctx._marks and ctx._marks.written else ""
+    written = ctx._marks is not None and ctx._marks.written
+    return "forward wrote into its arguments, or other Tensors, so it cannot be run again." if written else ""
 
 
 def _run_again(ctx: Any, args: list[Any], options: None) -> Any:

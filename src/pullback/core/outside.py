@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback.core import arrays
-from pullback.core.contents import HARMLESS, held_in, is_among
+from pullback.core.contents import HARMLESS, changes, is_among, may_carry, snapshot
 from pullback.core.tensor import Tensor
 
 #: A place that holds more objects than this is not watched: looking at it would cost more than forward.
@@ -48,22 +48,48 @@ def look(operator: Any) -> Any:
     for place in operator._outside:
         if place.fixed:
             continue
-        held = held_in(place.read(), LIMIT)
-        if held is None:
+        before = snapshot(place.read(), LIMIT)
+        if before is None:
             operator._outside = tuple([other for other in operator._outside if other is not place])
         else:
-            found.append((place, {id(value): (value, getattr(value, "_version", 0)) for value in held}))
+            found.append((place, before))
     return found or None
 
 
 def note_changes(operator: Any, before: Any, numbers_count: bool, args: Any) -> None:
     """After forward: did it leave a Tensor in one of the places, or, where values left the graph, a number?"""
     for place, known in before:
-        for value in held_in(place.read(), LIMIT) or ():
-            was = known.get(id(value))
-            changed = was is None or was[1] != getattr(value, "_version", 0)
-            if changed and _counts(value, numbers_count) and not is_among(value, args):
-                operator._left_outside = place.name
+        if _left(place.read(), known, numbers_count, args):
+            operator._left_outside = place.name
+
+
+def look_at_arguments(args: Any) -> Any:
+    """What the objects and containers among the arguments hold before forward; ``None`` where there are none."""
+    found = []
+    for value in args:
+        if not isinstance(value, Tensor) and (_may_change(value) or isinstance(value, types.FunctionType)):
+            before = snapshot(_inside(value), LIMIT)
+            if before is not None:
+                found.append((value, before))
+    return found or None
+
+
+def note_changed_arguments(operator: Any, before: Any, kept: Any, numbers_count: bool, args: Any) -> None:
+    """After forward: did it leave something in an argument that is now among the attributes `kept` on ctx?"""
+    changed = [value for value, known in before if _left(_inside(value), known, numbers_count, args)]
+    rest = [value for value in args if not is_among(value, changed)]
+    for name, value in kept.items() if changed else ():
+        if may_carry(value, rest, numbers_count, True) and not may_carry(value, args, numbers_count, True):
+            operator._left_outside = f"an argument that is also ctx.{name}"
+
+
+def _inside(value: Any) -> Any:
+    return value.__closure__ if isinstance(value, types.FunctionType) else value
+
+
+def _left(value: Any, before: dict[int, Any], numbers_count: bool, args: Any) -> bool:
+    new = changes(value, before, LIMIT)
+    return any(_counts(item, numbers_count) and not is_among(item, args) for item in new)
 
 
 def note_write(operator: Any, written: Tensor) -> None:
@@ -94,19 +120,37 @@ def _shared_places(operator: Any) -> Iterator[Place]:
     forward = _Reach(operator, operator.forward, getattr(operator, "setup_context", None))
     backward = _Reach(operator, operator.backward, getattr(operator, "vjp", None))
     owners = {operator._node: "type(ctx)"} | {owner: owner.__name__ for owner in _classes_of(operator)}
-    for key in forward.variables.keys() & backward.variables.keys():
-        name, read = forward.variables[key]
+    others = {id(holder): holder for holder in map(_holder, backward.values())}  # may have another name there
+    for key, (name, read) in forward.variables.items():
         value = read()
-        if isinstance(value, type):
-            owners.update({owner: owner.__name__ for owner in _classes_of(value)})
-        elif name in forward.stored or _may_change(value):
-            yield Place(name, read, isinstance(value, Tensor) and name not in forward.stored)
+        holder = _holder(value)
+        common = key in backward.variables
+        if not common and id(holder) not in others:
+            continue
+        owners.update(
+            {owner: owner.__name__ for owner in _classes_of(holder if isinstance(holder, type) else type(holder))}
+        )
+        if common and name in forward.stored:
+            yield Place(name, read, False)
+        elif isinstance(value, types.FunctionType) and forward.stored & backward.names:
+            yield Place(f"an attribute of {name}", functools.partial(vars, value), False)
+        elif not isinstance(holder, type) and _may_change(holder):
+            yield Place(name, read if common else functools.partial(_itself, holder), isinstance(holder, Tensor))
     for owner, name in owners.items():
         for attribute in forward.names & backward.names:
             value, assigned = _attribute(owner, attribute), attribute in forward.stored
             if assigned or (not isinstance(value, type) and _may_change(value)):
                 read = functools.partial(_attribute, owner, attribute)
                 yield Place(f"{name}.{attribute}", read, isinstance(value, Tensor) and not assigned)
+
+
+def _holder(value: Any) -> Any:
+    """The object whose state a variable gives access to: that of a bound method, otherwise its value."""
+    return value.__self__ if isinstance(value, (types.MethodType, types.BuiltinFunctionType)) else value
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def _classes_of(owner: Any) -> list[Any]:
@@ -170,8 +214,17 @@ class _Reach:
             helper = space.get(name)
             if getattr(helper, "__globals__", None) is space:
                 yield helper
-        for owner in _classes_of(self._operator):
+        for owner in {*_classes_of(self._operator), *self._owners(space)}:
             yield from [vars(owner)[name] for name in names & vars(owner).keys()]
+
+    def values(self) -> list[Any]:
+        return [read() for _, read in self.variables.values()]
+
+    def _owners(self, space: Any) -> Iterator[Any]:
+        """Classes of the same module that are named, or have a named instance: their methods are helpers."""
+        for holder in map(_holder, self.values()):
+            kind = holder if isinstance(holder, type) else type(holder)
+            yield from [owner for owner in _classes_of(kind) if owner.__module__ == space.get("__name__")]
 
 
 @functools.lru_cache(maxsize=1024)

@@ -14,12 +14,21 @@ import numpy as np
 
 from pullback.core import arrays, modes, rules, views
 from pullback.core.attributes import hand_out
-from pullback.core.contents import HARMLESS, all_harmless, may_carry
+from pullback.core.contents import changes, may_carry, plain, snapshot
 from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
 from pullback.core.guard import GUARDED_CALLS, call_forward
 from pullback.core.masked import Masked, unmask
 from pullback.core.mistakes import not_a_result
-from pullback.core.outside import UNKNOWN, is_library, look, note_changes, why_refuse
+from pullback.core.outside import (
+    LIMIT,
+    UNKNOWN,
+    is_library,
+    look,
+    look_at_arguments,
+    note_changed_arguments,
+    note_changes,
+    why_refuse,
+)
 from pullback.core.packing import Packed
 from pullback.core.places import familiar, note, outside
 from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
@@ -202,7 +211,7 @@ class PrimitiveNode(Node):
         """Where forward itself left nothing that could depend on the inputs: why something there may do so now."""
         known = self.__dict__.get("_constants", ())
         for name, value in self.__dict__.items():
-            if name not in _OWN and may_carry(value, known, True):
+            if name not in _OWN and not plain((value,), True) and may_carry(value, known, True):
                 return (
                     f"ctx.{name} was set after forward, by a pass that was not recorded, and may depend on the inputs."
                 )
@@ -221,7 +230,10 @@ class PrimitiveNode(Node):
     def _recompute(self, shadow: Any, entries: tuple[Any, ...]) -> str:
         """Put recorded intermediates in the place of bare ones.  The reason where that is not possible."""
         rerun = self._saved.rerun
+        before = snapshot(self.__dict__, LIMIT)
         second = Recomputed(self, rerun)
+        if before is not None and changes(self.__dict__, before, LIMIT):
+            return "forward changes what an earlier call left on ctx."
         known = [*rerun.options.values(), *[getattr(entry, "array", None) for entry in entries]]
         values = list(shadow._saved)
         try:
@@ -233,6 +245,8 @@ class PrimitiveNode(Node):
             shadow._saved = tuple(values)
             for name, value in self.__dict__.items():
                 if name not in _OWN and may_carry(value, known, True):
+                    if second.watcher.cuts and second.is_constant(name, value):
+                        continue
                     new = getattr(second.ctx, name, None)
                     shadow.__dict__[name] = second.vouch_for(self._kind, value, new, f"ctx.{name}")
         except Unvouched as doubt:
@@ -354,13 +368,15 @@ class Primitive:
     _guarded: ClassVar[int]
     _outside: ClassVar[Any] = ()  # what forward and backward both name, see outside.py
     _left_outside: ClassVar[str] = ""  # where forward once left what it computed
+    _watched: ClassVar[bool] = False  # whether forward is a user's
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         name = cls.__dict__.get("node_name") or f"{cls.__name__}Backward"
         cls._node = type(name, (cls.node_base,), {"_operator": cls, "__slots__": (), "__module__": cls.__module__})
-        cls._outside = () if is_library(cls.__module__) else UNKNOWN
-        cls._guarded = 0 if cls.view or is_library(cls.__module__) else GUARDED_CALLS
+        cls._watched = not is_library(cls.__module__)
+        cls._outside = UNKNOWN if cls._watched else ()
+        cls._guarded = GUARDED_CALLS if cls._watched and not cls.view else 0
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **options: Any) -> Any:
@@ -422,12 +438,15 @@ class Primitive:
         ctx._to_save = None
         ctx.needs_input_grad = tuple(needs)
         state = look(cls) if cls._outside else None
+        objects = look_at_arguments([*args, *options.values()]) if differentiable and cls._watched else None
         if cls._guarded:
             result = call_forward(cls, ctx, bare_args, options)
         else:
             result = cls.forward(ctx, *bare_args, **options)
         if state is not None:
             note_changes(cls, state, True, [value for value in args if not isinstance(value, Tensor)])
+        if objects is not None:
+            note_changed_arguments(cls, objects, ctx.__dict__, True, [*bare_args, *options.values()])
         if kind is None:
             return result
         if result.__class__ is not ndarray or cls.view or result.base is not None or result is first:
@@ -459,12 +478,15 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     ctx._to_save = None
     ctx.needs_input_grad = _NOT_NEEDED if edge is None else _NEEDED
     state = look(cls) if cls._outside else None
+    objects = look_at_arguments(options.values()) if options and edge is not None and cls._watched else None
     if cls._guarded:
         result = call_forward(cls, ctx, (array,), options)
     else:
         result = cls.forward(ctx, array, **options) if options else cls.forward(ctx, array)
     if state is not None:
         note_changes(cls, state, True, ())
+    if objects is not None:
+        note_changed_arguments(cls, objects, ctx.__dict__, True, [array, *options.values()])
     kind = x.__class__
     recorded = edge is not None and mode._recording
     if result.__class__ is not ndarray or (not cls.view and (result.base is not None or result is array)):
@@ -692,7 +714,7 @@ def _keep_attributes(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any
     kept = {}
     intermediate = False
     for name, value in ctx.__dict__.items():
-        if value.__class__ in HARMLESS or (value.__class__ is tuple and all_harmless(value)):
+        if plain((value,), True):
             continue
         if arrays.is_array(value):
             entry = _entry(value, args, edges, outputs, options)

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays, modes, rules
-from pullback.core.contents import may_carry, rebuild, tensors_in
+from pullback.core.contents import changes, may_carry, rebuild, snapshot, tensors_in
 from pullback.core.ctx import CLEARED, Ctx, Pull, pulling, unpack_attribute
 from pullback.core.errors import lesson
 from pullback.core.graph import NOT_A_TENSOR
 from pullback.core.masked import unmask
-from pullback.core.outside import why_refuse
+from pullback.core.outside import LIMIT, why_refuse
 from pullback.core.recompute import Recomputed, Watcher, same_numbers
 from pullback.core.recorded import Recorded
 from pullback.core.recycling import LARGE, watch
@@ -200,27 +200,40 @@ class FunctionNode(Ctx):
         saved = self._saved
         if saved.__class__ is not Saved:
             return ""
+        kept = self._kept or {}
+        carriers = [kept[name][0] for name in self._opaque[0] if name in kept] if self._opaque else []
+        before = snapshot(carriers, LIMIT)
         second = Recomputed(self, saved.rerun)
         doubt = ""
+        if before is not None and changes(carriers, before, LIMIT):
+            doubt = "forward changes what an earlier call left on ctx"
         fresh = getattr(second.ctx, "_to_save", None) or ()
         pull.entries = tuple(
             [
                 second.vouch(
-                    unpack(entry, self, "a value"), fresh[k] if k < len(fresh) else None, f"value {k} for backward"
+                    unpack(entry, self, "a value"),
+                    fresh[k] if k < len(fresh) else None,
+                    f"value {k} for backward",
+                    _saved_at(k),
                 )
                 if is_intermediate(entry)
                 else unpack(entry, self, "a value")
                 for k, entry in enumerate(saved.entries)
             ]
         )
-        for name, (structure, entries) in (self._kept or {}).items():
+        for name, (structure, entries) in kept.items():
             if any(holds_own_graph(entry) for entry in entries):
                 doubt = f"ctx.{name} holds a graph that was recorded inside forward, apart from the inputs"
             elif any(is_intermediate(entry) for entry in entries):
                 new = tensors_in(getattr(second.ctx, name, None))
+                if len(new) > len(entries):
+                    doubt = f"ctx.{name} holds more Tensors when forward runs again"
                 values = [
                     second.vouch(
-                        unpack(entry, self, f"ctx.{name}"), new[k] if k < len(new) else None, f"the Tensor ctx.{name}"
+                        unpack(entry, self, f"ctx.{name}"),
+                        new[k] if k < len(new) else None,
+                        f"the Tensor ctx.{name}",
+                        _held_at(name, k),
                     )
                     if is_intermediate(entry)
                     else unpack_attribute(entry, self, f"ctx.{name}")
@@ -248,7 +261,7 @@ class FunctionNode(Ctx):
     def _recompute_carriers(self, pull: Pull, second: Recomputed) -> str:
         """Closures, objects and bare numbers on ctx, from the second run."""
         names, _ = self._opaque
-        for name in names:
+        for name in [name for name in names if name in (self._kept or ())]:  # a rule may have deleted others
             old, entries = self._kept[name]  # type: ignore[index]
             new = getattr(second.ctx, name, None)
             trouble = second.trouble
@@ -264,6 +277,16 @@ class FunctionNode(Ctx):
     def apply(self, *cotangents: Any) -> Any:
         """Call the rule of this node on cotangents."""
         return self._call_rule(list(cotangents))
+
+
+def _saved_at(k: int) -> Any:
+    """Finds a saved value on the ctx of another run of forward."""
+    return lambda ctx: ctx._to_save[k]
+
+
+def _held_at(name: str, k: int) -> Any:
+    """The same for a Tensor in an attribute."""
+    return lambda ctx: tensors_in(getattr(ctx, name))[k]
 
 
 def no_backward(ctx: Any, *grad_outputs: Any) -> Any:
@@ -309,6 +332,8 @@ class ClearingNode(FunctionNode):
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
+        if self._saved is CLEARED:
+            self._entries()  # raises, also where a recorded pass has other values at hand
         values = super().saved_tensors
         self._saved = CLEARED
         return values

@@ -97,8 +97,11 @@ class Recomputed:
         finally:
             modes.leave(token)
 
-    def vouch(self, old: Tensor, new: Any, what: str) -> Any:
-        """`new`, the second run's version of the saved value `old`, or a delayed error over the old one."""
+    def vouch(self, old: Tensor, new: Any, what: str, find: Callable[[Any], Any] | None = None) -> Any:
+        """`new`, the second run's version of the saved value `old`, or a delayed error over the old one.
+
+        `find` takes the value from the ctx of another run.
+        """
         name = f"{self.node._operator.__name__}.forward saved {what}, which is neither an input nor an output"
         if self.trouble:
             return self._refuse(old, name, self.trouble)
@@ -118,7 +121,15 @@ class Recomputed:
                 f"a value left the graph in forward by {', '.join(self.watcher.cuts)}, so its dependence on the inputs "
                 "cannot be recovered.",
             )
-        return new if new.requires_grad else wrap(type(new), old._array, old._buffer)
+        if new.requires_grad:
+            return new
+        if new is old and find is not None and not self._stays(old, find):
+            return self._refuse(
+                old,
+                name,
+                "it was computed once and kept outside of ctx, so the second run of forward did not compute it again.",
+            )
+        return wrap(type(new), old._array, old._buffer)
 
     def vouch_for(self, kind: Any, old: Any, new: Any, what: str) -> Any:
         """The same for what a Primitive kept: bare arrays, numbers, containers of them.
@@ -142,6 +153,9 @@ class Recomputed:
 
     def is_constant(self, name: str, old: Any) -> bool:
         """True when ``ctx.name`` holds the same while the inputs change: then it is no function of them."""
+        return self._stays(old, lambda ctx: getattr(ctx, name, None))
+
+    def _stays(self, old: Any, find: Callable[[Any], Any]) -> bool:
         try:
             if self._elsewhere is None:
                 token = modes.enter(modes.OFF)
@@ -150,7 +164,10 @@ class Recomputed:
                     self._elsewhere = self._rerun.call(self.node, moved, self._rerun.options)
                 finally:
                     modes.leave(token)
-            return holds_the_same(old, getattr(self._elsewhere, name, None))
+            new = find(self._elsewhere)
+            if isinstance(old, Tensor):
+                return isinstance(new, Tensor) and _same(old._array, new._array)
+            return holds_the_same(old, new)
         except Exception:  # forward cannot run there, or what it keeps cannot be compared
             return False
 

@@ -6,6 +6,7 @@ What belongs to the place stands in ``placed.py``, the ways out of the graph in 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -114,19 +115,27 @@ class Tensor(Leaving, Gradients):
         self._leave_as_value("deepcopy")
         result = _rebuild(type(self), arrays.copy(self._array, arrays.namespace(self._array)), self.requires_grad)
         memo[id(self)] = result
+        if self._attributes():
+            result.__dict__.update(copy.deepcopy(self.__dict__, memo))
         if self._grad is not None:
             result._grad = self._grad.__deepcopy__(memo)
         return result
 
     def __copy__(self) -> Tensor:
         """Another Tensor over the same memory: a leaf of its own, or a view."""
-        if self._edge.__class__ is Leaf:
-            return wrap(type(self), self._array, self._shared_buffer(), Leaf())
-        return self[...]  # type: ignore[index]
+        leaf = self._edge.__class__ is Leaf
+        twin = wrap(type(self), self._array, self._shared_buffer(), Leaf()) if leaf else self[...]  # type: ignore[index]
+        if self._attributes():
+            twin.__dict__.update(self.__dict__)
+        return twin
 
     def __reduce__(self) -> Any:
         self._leave_as_value("pickle")
-        return _rebuild, (type(self), np.asarray(self._array), self.requires_grad)
+        return _rebuild, (type(self), np.asarray(self._array), self.requires_grad), self._attributes()
+
+    def _attributes(self) -> Any:
+        """What a user set on a Tensor of a subclass; ``None`` where there is nothing."""
+        return getattr(self, "__dict__", None) or None
 
 
 Tensor._base_class = Tensor

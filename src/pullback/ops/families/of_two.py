@@ -253,7 +253,7 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
             out._edge = out._buffer = out._grad = None
             if large:
                 watch(out, y)
-                made(out)
+                made(out, a, b, memory is not None)
             return out
 
         return apply
