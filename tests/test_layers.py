@@ -58,6 +58,7 @@ CORE_ORDER = (
         "recycling",
         "elision",
         "views",
+        "lost",
         "saved",
         "attributes",
     ),

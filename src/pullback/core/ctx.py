@@ -14,9 +14,10 @@ from pullback.core import arrays, rules
 from pullback.core.capture import warn_captured
 from pullback.core.contents import rebuild, tensors_in
 from pullback.core.errors import lesson
-from pullback.core.graph import FREED, Node
+from pullback.core.graph import Freed, Node
+from pullback.core.lost import freed
 from pullback.core.packing import Packed, SavedTensorHooks, pack_entry
-from pullback.core.saved import SavedOutput, freed, unpack
+from pullback.core.saved import SavedOutput, unpack
 from pullback.core.tensor import Tensor
 
 pulling: ContextVar[Pull | None] = ContextVar("pullback running backward", default=None)
@@ -148,7 +149,7 @@ class Ctx(Node):
 
     def _entries(self) -> tuple[Any, ...]:
         saved = self._saved
-        if saved is FREED:
+        if saved.__class__ is Freed:
             raise freed(self)
         return () if saved is None else saved.entries
 

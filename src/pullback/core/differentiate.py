@@ -14,8 +14,9 @@ import numpy as np
 from pullback.core import arrays, modes
 from pullback.core.engine import Pass, run
 from pullback.core.errors import lesson
-from pullback.core.graph import LEAF_NUMBER, Node, next_number, reach
+from pullback.core.graph import LEAF_NUMBER, Freed, Node, next_number, reach
 from pullback.core.masked import unmask
+from pullback.core.places import caller
 from pullback.core.recorded import Recorded
 from pullback.core.references import IN_A_VARIABLE
 from pullback.core.refusal import constant
@@ -214,6 +215,8 @@ def _run(
 ) -> Pass:
     retain = create_graph if retain_graph is None else retain_graph
     task = Pass(create_graph, retain, targets)
+    if not retain:
+        task.freed = Freed(caller(3))
     task.connect = _connect
     task.accumulate = accumulate
     settings = modes.current()._settings

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.core import modes
-from pullback.core.graph import FREED, Edge, Node, leading_to, reach
+from pullback.core.graph import FREED, Edge, Freed, Node, leading_to, reach
 from pullback.core.masked import Masked
 from pullback.core.places import recorded_at
 
@@ -41,6 +41,8 @@ class Pass:
         The summed cotangent found at each target.
     accumulate
         The leaves among the targets add to their ``.grad``, as in a pass without targets.
+    freed
+        What takes the place of saved values that this pass releases.
     connect
         Under `record`: what makes a leaf's cotangent differentiable where it is a constant.
     """
@@ -52,6 +54,7 @@ class Pass:
         "connect",
         "depth",
         "final",
+        "freed",
         "node",
         "number",
         "outer",
@@ -74,6 +77,7 @@ class Pass:
         self.check: Callable[[Node, Any], object] | None = None
         self.connect: Any = None
         self.accumulate = False
+        self.freed: Freed = FREED
         self.node: Node | None = None
         self.outer: Pass | None = None
         self.depth = 0
@@ -171,7 +175,7 @@ def _follow_chain(node: Node, cotangents: list[Any], task: Pass) -> dict[Node, l
 
     Returns the sums to go on with where the graph branches.  All of it lies behind that node, so nothing was missed.
     """
-    retain = task.retain
+    retain, freed = task.retain, task.freed
     while node._number >= 0 and node._hooks is None:
         edges = node._edges
         if len(edges) == 1:
@@ -185,7 +189,7 @@ def _follow_chain(node: Node, cotangents: list[Any], task: Pass) -> dict[Node, l
         task.node = node
         grads = node._pull(cotangents, task)
         if not retain and node._saved is not None:
-            node._saved = FREED
+            node._saved = freed
         if not edge or grads is None:
             return {}
         node, position = edge
@@ -213,7 +217,7 @@ def _walk_graph(table: dict[Node, list[Any]], task: Pass) -> None:
             closing.setdefault(last, []).append(leaf)
 
     running, retain, plain = task.running, task.retain, task.targets is None and task.check is None
-    take = table.pop
+    take, freed = table.pop, task.freed
     for node in order:
         cotangents = take(node, None)
         if cotangents is not None:
@@ -223,7 +227,7 @@ def _walk_graph(table: dict[Node, list[Any]], task: Pass) -> None:
             else:
                 grads = _pull_with_care(node, cotangents, task, running)
             if not retain and node._saved is not None and (running is None or node in running):
-                node._saved = FREED
+                node._saved = freed
             if grads is not None:
                 for edge, cotangent in zip(node._edges, grads):  # noqa: B905 - lengths were checked by the node
                     if edge:

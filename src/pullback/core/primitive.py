@@ -15,7 +15,8 @@ import numpy as np
 from pullback.core import arrays, modes, rules, views
 from pullback.core.attributes import hand_out
 from pullback.core.contents import HARMLESS, all_harmless, may_carry
-from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
+from pullback.core.graph import NOT_A_TENSOR, Freed, Node, next_number
+from pullback.core.lost import freed
 from pullback.core.masked import Masked, unmask
 from pullback.core.outside import UNKNOWN, is_library, look, note_changes, why_refuse
 from pullback.core.packing import Packed
@@ -24,7 +25,7 @@ from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
 from pullback.core.recorded import Recorded
 from pullback.core.references import IN_A_LIST
 from pullback.core.refusal import THREE_REMEDIES, TO_LOOK, refused
-from pullback.core.saved import Saved, SavedOutput, SavedPlain, freed, pack, unpack
+from pullback.core.saved import Saved, SavedOutput, SavedPlain, pack, unpack
 from pullback.core.tensor import Tensor, lent, wrap
 from pullback.core.versions import BORROWED
 
@@ -173,7 +174,7 @@ class PrimitiveNode(Node):
 
     def _shadow(self) -> Any:
         """A private copy of this ctx, for one call of the rule with other flags or values."""
-        if self._saved is FREED:
+        if self._saved.__class__ is Freed:
             raise freed(self)
         shadow: Any = _new(self._operator._node)
         for name in ("_edges", "_hooks", "_kind", "_number", "_saved", "_specs", "needs_input_grad", "_to_save", "xp"):
@@ -208,13 +209,13 @@ class PrimitiveNode(Node):
 
     def _entries(self) -> tuple[Any, ...]:
         saved = self._saved
-        if saved is FREED:
+        if saved.__class__ is Freed:
             raise freed(self)
         return saved.entries if saved.__class__ is Saved else saved or ()
 
     def _saved_entries(self) -> Any:
         kept = [entry for _, (entry,) in self.__dict__.get("_kept", {}).values()]
-        return kept if self._saved is FREED else (*self._entries(), *kept)
+        return kept if self._saved.__class__ is Freed else (*self._entries(), *kept)
 
     def _recompute(self, shadow: Any, entries: tuple[Any, ...]) -> str:
         """Put recorded intermediates in the place of bare ones.  The reason where that is not possible."""

@@ -256,13 +256,13 @@ def write(target: Tensor, value: Tensor) -> Tensor:
         edge is not None and target._view is None
     ):  # `value` keeps its place for itself; a view's base gets a new one anyway
         edge = (Overwrite(target, edge), 0)
-    wrote(target, edge)
+    wrote(target, edge, 4)
     return target
 
 
 def become(target: Tensor, result: Tensor) -> Tensor:
     """Like `write`, of a result that was computed for `target` alone: its place becomes that of `target`."""
-    wrote(target, _fill(target, result))
+    wrote(target, _fill(target, result), 4)
     return target
 
 
@@ -287,10 +287,10 @@ def _fill(target: Tensor, value: Tensor) -> Any:
     return edge
 
 
-def wrote(target: Tensor, edge: Any) -> None:
-    """After the memory of `target` was written: log it, and give it the history `edge`."""
+def wrote(target: Tensor, edge: Any, depth: int = 3) -> None:
+    """After the memory of `target` was written: log it, and give it the history `edge`.  For `depth` see `Buffer.wrote`."""
     mode = modes.current()
-    target._shared_buffer().wrote(target._array)
+    target._shared_buffer().wrote(target._array, depth)
     mode._wrote(target)
     if mode._recording:
         rebase(target, edge)
