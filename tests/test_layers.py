@@ -49,6 +49,7 @@ CORE_ORDER = (
         "references",
         "wrapping",
         "leaf",
+        "cuts",
         "placed",
         "leaving",
         "gradients",

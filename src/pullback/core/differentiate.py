@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from pullback.core import arrays, modes
+from pullback.core.cuts import never_recorded, why_unused
 from pullback.core.engine import Pass, run
 from pullback.core.errors import lesson
 from pullback.core.graph import LEAF_NUMBER, Freed, Node, next_number, reach
@@ -168,6 +169,7 @@ def grad(
     if not ins:
         raise lesson(RuntimeError, "`inputs` argument to `grad()` cannot be empty.", instead="at least one Tensor.")
     allow_unused = _check_materialize(ins, allow_unused, materialize_grads)
+    unrecorded = [never_recorded(x) for x in ins]
     targets = [_edge_of_input(x, k) for k, x in enumerate(ins)]
     if is_grads_batched:
         return _grad_batched(outs, ins, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
@@ -190,7 +192,7 @@ def grad(
         elif allow_unused:
             results.append(None)
         else:
-            raise _unused(k, x, edge, outs)
+            raise _unused(k, x, edge, outs, unrecorded[k])
     return tuple(results)
 
 
@@ -406,16 +408,20 @@ def _zeros_like(x: Any, create_graph: bool) -> Any:
     return constant(zeros, [x._resolved()]) if create_graph and isinstance(x, Tensor) else zeros
 
 
-def _unused(position: int, x: Any, edge: Any, outputs: Any) -> RuntimeError:
-    return lesson(
+def _unused(position: int, x: Any, edge: Any, outputs: Any, unrecorded: bool) -> RuntimeError:
+    error = lesson(
         RuntimeError,
         f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set allow_unused=True if "
         "this is the desired behavior.",
-        why="no recorded path leads from the outputs to it: it was not used, or the path was cut by detach(), no_grad, an "
-        "integer cast, NumPy, or a rule that returned None.",
-        instead="materialize_grads=True to get zeros, allow_unused=True to get None, or use the Tensor itself.",
+        why="no recorded path brings a gradient from the outputs to it: it was not used, or the path was cut by detach(), "
+        "no_grad, an integer cast, NumPy, or a rule that returned None.",
+        instead="use the Tensor itself; or materialize_grads=True to get zeros, allow_unused=True to get None.",
         position=position,
     )
+    nodes = [_edge_of_output(output, k)[0] for k, output in enumerate(outputs)]
+    for sentence in why_unused(x, edge, nodes, unrecorded):
+        error.add_note(sentence)
+    return error
 
 
 def _grad_batched(outs: Any, ins: Any, grad_outputs: Any, retain: Any, create: bool, allow: bool, zeros: bool) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays, modes
+from pullback.core.cuts import note_cut
 from pullback.core.errors import lesson
 from pullback.core.placed import Placed
 
@@ -29,6 +30,8 @@ class Leaving(Placed):
             raise lesson(error, what, why=why, instead=instead)
         if connected or mode is not modes.ON:
             mode._leaves(self, how)
+        if connected:
+            note_cut(self._edge, how)
 
     def numpy(self) -> Any:
         """The array as NumPy's.
@@ -85,6 +88,8 @@ class Leaving(Placed):
         mode = modes.current()
         if mode is not modes.ON:
             mode._leaves(self, "item()")
+        if self._edge is not None:
+            note_cut(self._edge, "item()")
         if arrays.size(self._array) != 1:
             raise lesson(
                 RuntimeError,
@@ -101,6 +106,8 @@ class Leaving(Placed):
         mode = modes.current()
         if mode is not modes.ON:
             mode._leaves(self, "tolist()")
+        if self._edge is not None:
+            note_cut(self._edge, "tolist()")
         return np.asarray(self._array).tolist()
 
     def __bool__(self) -> bool:

@@ -33,6 +33,8 @@ class Mode:
         """Told whenever the value of a Tensor leaves the graph; whoever watches a rule wants to know."""
         settings = self._settings
         if settings is not PLAIN:
+            if settings.detect_anomaly:
+                note_cut(tensor, how)
             if settings.watcher is not None and tensor.requires_grad:
                 settings.watcher.leaves(tensor, how)
             if settings.function is not None:
@@ -50,6 +52,8 @@ class Mode:
 
     def _reads(self, tensor: Any) -> None:
         """Told, when it is neither `ON` nor `OFF` and not recording, that an operator reads a differentiable Tensor."""
+        if self._settings.detect_anomaly:
+            note_cut(tensor, "no_grad()")
         if self._settings.watcher is not None:
             self._settings.watcher.leaves(tensor, "no_grad()")
         if self._settings.function is not None:
@@ -112,6 +116,7 @@ class Special(Mode):
 
 
 pack_saved: Any = None  # set by packing.py
+note_cut: Any = None  # set by cuts.py
 
 
 ON = Mode(True)

@@ -15,12 +15,13 @@ import numpy as np
 from pullback.core import arrays, modes, rules, views
 from pullback.core.attributes import hand_out
 from pullback.core.contents import HARMLESS, all_harmless, may_carry
+from pullback.core.cuts import note_cut
 from pullback.core.graph import NOT_A_TENSOR, Freed, Node, next_number
 from pullback.core.lost import freed
 from pullback.core.masked import Masked, unmask
 from pullback.core.outside import UNKNOWN, is_library, look, note_changes, why_refuse
 from pullback.core.packing import Packed
-from pullback.core.places import familiar, note, outside
+from pullback.core.places import caller, familiar, note, outside
 from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
 from pullback.core.recorded import Recorded
 from pullback.core.references import IN_A_LIST
@@ -464,6 +465,8 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     dtype = result.dtype
     if not recorded or dtype.kind not in "fc":
         output._edge = None
+        if recorded:
+            note_cut(edge, f"{cls.__name__}, whose result is {dtype},", caller(2))
         if cls.view:
             _note_view(cls, x, (output,), options, True)
         return output
@@ -582,6 +585,9 @@ def _record(ctx: Any, kind: Any, args: Any, edges: Any, outputs: Any, options: A
                 dtype = arrays.dtype_of(array)
             if dtype.kind in "fc" or arrays.is_inexact(dtype):
                 output._edge = (ctx, len(specs))
+            elif len(outputs) == 1:
+                for edge in filter(None, edges):
+                    note_cut(edge, f"{ctx._operator.__name__}, whose result is {dtype},", (ctx._code, ctx._instruction))
             specs.append((array.shape, dtype))
         else:
             specs.append(None)
