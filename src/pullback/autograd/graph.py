@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.autograd.logbook import log_backward
 from pullback.core.differentiate import GradientEdge, get_gradient_edge
 from pullback.core.engine import current_pass
 from pullback.core.errors import lesson
@@ -25,6 +26,7 @@ __all__ = [
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "log_backward",
     "queue_callback",
     "register_multi_grad_hook",
     "save_on_cpu",

@@ -225,7 +225,9 @@ def _run(
     if settings.detect_anomaly:
         from pullback.core.anomaly import checker
 
-        task.check = checker(settings)
+        task.around = checker(settings)
+    if settings.log is not None:
+        task.around = settings.log.around(task.around)
     roots = []
     for k, (output, seed) in enumerate(zip(outputs, seeds, strict=True)):
         roots.append((_edge_of_output(output, k), seed if create_graph else seed._array))

@@ -16,7 +16,7 @@ from typing import Any
 from pullback.core import modes
 from pullback.core.graph import FREED, Edge, Freed, Node, leading_to, reach
 from pullback.core.masked import Masked
-from pullback.core.places import recorded_at
+from pullback.core.places import story
 
 _task_numbers = itertools.count()
 _current: contextvars.ContextVar[Pass | None] = contextvars.ContextVar("pullback backward pass", default=None)
@@ -43,14 +43,17 @@ class Pass:
         The leaves among the targets add to their ``.grad``, as in a pass without targets.
     freed
         What takes the place of saved values that this pass releases.
+    around
+        ``around(step, node, cotangents, task)`` calls ``step(node, cotangents, task)`` and returns what that returned: how
+        somebody looks on.  ``None`` when nobody does.
     connect
         Under `record`: what makes a leaf's cotangent differentiable where it is a constant.
     """
 
     __slots__ = (
         "accumulate",
+        "around",
         "captured",
-        "check",
         "connect",
         "depth",
         "final",
@@ -74,7 +77,7 @@ class Pass:
         self.running: set[Node] | None = None
         self.captured: dict[Edge, Any] = {}
         self.final: list[Callable[[], object]] = []
-        self.check: Callable[[Node, Any], object] | None = None
+        self.around: Callable[[Any, Node, list[Any], Pass], Any] | None = None
         self.connect: Any = None
         self.accumulate = False
         self.freed: Freed = FREED
@@ -135,7 +138,10 @@ def _locate(error: BaseException, node: Node) -> None:
     """Say once, in a note, which node was being pulled back through."""
     if isinstance(error, AttributeError) and error.obj is node:
         error.add_note(f"{node._name()} is the ctx of this call; its forward set no ctx.{error.name}.")
-    error.add_note(f"Raised while pulling back through {node._name()}. {recorded_at(node)}")
+    line, *more = story(node) or [""]
+    error.add_note(f"Raised while pulling back through {node._name()}. {line}")
+    for sentence in more:
+        error.add_note(sentence)
     error._pullback_located = True  # type: ignore[attr-defined]
 
 
@@ -164,7 +170,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: Pass) -> None:
         slot = table.setdefault(node, [None] * len(node._specs))
         old = slot[position]
         slot[position] = seed if old is None else old + seed
-    if len(table) == 1 and task.targets is None and task.check is None:
+    if len(table) == 1 and task.targets is None and task.around is None:
         table = _follow_chain(*table.popitem(), task)
     if table:
         _walk_graph(table, task)
@@ -216,7 +222,7 @@ def _walk_graph(table: dict[Node, list[Any]], task: Pass) -> None:
         else:
             closing.setdefault(last, []).append(leaf)
 
-    running, retain, plain = task.running, task.retain, task.targets is None and task.check is None
+    running, retain, plain = task.running, task.retain, task.targets is None and task.around is None
     take, freed = table.pop, task.freed
     for node in order:
         cotangents = take(node, None)
@@ -269,12 +275,17 @@ def _pull_with_care(node: Node, cotangents: list[Any], task: Pass, running: set[
         return None
     if hooks is not None:
         cotangents = hooks.before(cotangents, task)
-    grads = node._pull(list(cotangents), task)
-    if hooks is not None:
-        grads = hooks.after(node, grads, cotangents, task)
-    if task.check is not None:
-        task.check(node, grads)
-    return grads
+    return _step(node, cotangents, task) if task.around is None else task.around(_step, node, cotangents, task)
+
+
+def _step(node: Node, cotangents: list[Any], task: Pass) -> Any:
+    """Call the rule, and the hooks after it."""
+    if node._number < 0:
+        grads: Any = ()
+        node._pull(cotangents, task)  # the very list: a leaf takes over what only the list holds
+    else:
+        grads = node._pull(list(cotangents), task)
+    return grads if node._hooks is None else node._hooks.after(node, grads, cotangents, task)
 
 
 def _capture(node: Node, cotangents: list[Any], task: Pass) -> None:
@@ -298,6 +309,7 @@ def _visit_leaf(leaf: Node, table: dict[Node, list[Any]], task: Pass) -> None:
             return
     if hooks is not None:
         cotangents = hooks.before(cotangents, task)
-    leaf._pull(cotangents, task)
-    if hooks is not None:
-        hooks.after(leaf, (), cotangents, task)
+    if task.around is None:
+        _step(leaf, cotangents, task)
+    else:
+        task.around(_step, leaf, cotangents, task)

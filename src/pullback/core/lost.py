@@ -12,7 +12,7 @@ import numpy as np
 from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.core.graph import FREED, Node
-from pullback.core.places import line_of, operation_of, recorded_at
+from pullback.core.places import line_of, operation_of, story
 from pullback.core.versions import Buffer, Write
 
 #: Overlaps of more elements than this are not counted, and of more writes than this not named.
@@ -59,9 +59,8 @@ def stale(node: Node, what: str, array: Any, version: int, buffer: Buffer, produ
 
 
 def _with_line(error: RuntimeError, node: Node) -> RuntimeError:
-    line = recorded_at(node)
-    if line:
-        error.add_note(line)
+    for sentence in story(node):
+        error.add_note(sentence)
     return error
 
 

@@ -84,6 +84,29 @@ def recorded_at(node: Any, name: str = "") -> str:
     return f"{name or node._name()} was recorded at {line_of(code, node._instruction)}"
 
 
+def story(node: Any) -> list[str]:
+    """Where a node was recorded, in sentences, and as far as anomaly detection noted it: who called, and in whose backward."""
+    sentences = [recorded_at(node)]
+    outer = node.metadata.get("traceback_", ())[:-1]
+    sentences += [f"    called at {line}" for line in reversed(outer)]
+    seen = {node}
+    while (node := node.metadata.get("parent_")) is not None and node not in seen:
+        seen.add(node)
+        sentences.append(f"That was in the backward of {node._name()}. {recorded_at(node)}")
+    return [sentence for sentence in sentences if sentence]
+
+
+def stack(limit: int) -> list[str]:
+    """The lines outside this package that are running, the innermost last."""
+    frame: Any = sys._getframe(1)
+    lines: list[str] = []
+    while frame is not None and len(lines) < limit:
+        if not frame.f_code.co_filename.startswith(_PACKAGE):
+            lines.append(line_of(frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return lines[::-1]
+
+
 def defined_at(function: Any) -> str:
     """A sentence: where a user's rule is defined, empty when that is unknown."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
