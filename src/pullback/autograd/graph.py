@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from pullback.autograd.logbook import log_backward
+from pullback.autograd.mutation import allow_mutation_on_saved_tensors
+from pullback.core import arrays
 from pullback.core.differentiate import GradientEdge, get_gradient_edge
 from pullback.core.engine import current_pass
 from pullback.core.errors import lesson
@@ -23,6 +25,7 @@ from pullback.core.tensor import Tensor, wrap
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
@@ -126,7 +129,7 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - used like a statement
 
 
 class save_on_disk(saved_tensors_hooks):  # noqa: N801
-    """Inside, saved NumPy values are written to files and mapped into memory when backward reads them.
+    """Inside, saved values are written to files, and mapped into memory when backward reads them.
 
     Parameters
     ----------
@@ -159,6 +162,7 @@ class _OnDisk:
     def __init__(self, tensor: Tensor, folder: Any) -> None:
         import tempfile  # a heavy module of the standard library, for this rare use
 
+        self.xp = arrays.namespace(tensor._array)
         array = np.ascontiguousarray(tensor._array)
         self.kind, self.dtype, self.shape = type(tensor), array.dtype, tensor._array.shape
         handle, self.path = tempfile.mkstemp(suffix=".saved", dir=folder)
@@ -169,9 +173,11 @@ class _OnDisk:
     def load(self) -> Tensor:
         """The values, mapped into memory read-only."""
         if 0 in self.shape:
-            return wrap(self.kind, np.empty(self.shape, self.dtype))
-        mapped = np.memmap(self.path, dtype=self.dtype, mode="r", shape=self.shape or (1,))
-        return wrap(self.kind, np.asarray(mapped).reshape(self.shape))
+            values: Any = np.empty(self.shape, self.dtype)
+        else:
+            mapped = np.memmap(self.path, dtype=self.dtype, mode="r", shape=self.shape or (1,))
+            values = np.asarray(mapped).reshape(self.shape)
+        return wrap(self.kind, values if self.xp is np else self.xp.asarray(values.copy()))
 
 
 def _remove(path: str) -> None:

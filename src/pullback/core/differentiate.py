@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from sys import getrefcount
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
@@ -23,6 +24,8 @@ from pullback.core.references import IN_A_VARIABLE
 from pullback.core.refusal import constant
 from pullback.core.tensor import Tensor, lent, wrap
 
+#: True while a transformation of `pullback.torch.func` runs its function.
+transforming: ContextVar[bool] = ContextVar("pullback transforming", default=False)
 #: For each node that computed a derivative: weak references to the nodes of what it is a derivative with respect to.
 _derivative_of: WeakKeyDictionary[Node, set[Any]] = WeakKeyDictionary()
 
@@ -78,6 +81,14 @@ def backward(
     >>> x.grad
     tensor(6.)
     """
+    if transforming.get():
+        raise lesson(
+            RuntimeError,
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
+            "instead or call backward() outside of functorch transforms first.",
+            why="a transformation returns its derivatives, and leaves the .grad of every Tensor alone.",
+            instead="torch.func.grad or torch.func.vjp inside; they can be nested.  (torch.autograd.grad works, too.)",
+        )
     if grad_variables is not None:
         warnings.warn("'grad_variables' is deprecated. Use 'grad_tensors' instead.", FutureWarning, stacklevel=2)
         grad_tensors = grad_variables if grad_tensors is None else grad_tensors

@@ -82,6 +82,19 @@ class Buffer:
         self.version += 1
         self._wide[None] = (self.version, None, who or caller(2))
 
+    def state(self) -> Any:
+        """What is known of writes so far, for `restore`."""
+        return (
+            self.version,
+            self._cell,
+            {cell: dict(regions) for cell, regions in self._cells.items()},
+            dict(self._wide),
+        )
+
+    def restore(self, state: Any) -> None:
+        """Forget the writes since `state`."""
+        self.version, self._cell, self._cells, self._wide = state
+
     def stale(self, array: Any, version: int) -> bool:
         """True when a write after `version` overlaps `array`."""
         return self.version != version and any(self._overlapping(array, version))

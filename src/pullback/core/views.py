@@ -27,6 +27,7 @@ from pullback.core.versions import BORROWED, Buffer
 from pullback.core.wrapping import hold_another_array
 
 Steps = tuple[tuple[Any, dict[str, Any]], ...]
+before_writing: Any = None  # called with a Tensor whose memory is about to be written, if somebody wants to know
 
 
 def replay(steps: Steps, value: Any) -> Any:
@@ -329,6 +330,8 @@ def _move_retained_grad(target: Tensor, old: Any, new: Any) -> None:
 
 def own(target: Tensor) -> None:
     """Copy memory that was only lent (a cotangent) before it is written."""
+    if before_writing is not None:
+        before_writing(target)
     buffer = target._buffer
     if buffer is None or not buffer.borrowed:
         return
