@@ -90,7 +90,11 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., Any], *, 
         ``"all"`` or ``"any"``.
     """
     if mode not in ("all", "any"):
-        raise lesson(ValueError, f"Expects mode to be one of ('all', 'any') but got {mode}")
+        raise lesson(
+            ValueError,
+            f"Expects mode to be one of ('all', 'any') but got {mode}",
+            instead="'all' to be called once with all gradients, 'any' to be called with the first.",
+        )
     found: dict[int, list[Any]] = {}  # by the number of the pass
     lock = threading.Lock()
 

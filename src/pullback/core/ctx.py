@@ -269,6 +269,7 @@ class SavedHandle:
                     else "whose hooks have already been set is forbidden"
                 ),
                 why="there is nothing to pack." if entry is None else "its value is packed already.",
+                instead="check _raw_saved_tensors first; or saved_tensors_hooks around the forward, for all values.",
             )
         packed = pack_entry(entry, self.node, SavedTensorHooks(pack_hook, unpack_hook))
         fresh = (*entries[: self.position], packed, *entries[self.position + 1 :])

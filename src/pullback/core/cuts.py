@@ -1,4 +1,4 @@
-"""Where values left the graph, so that an error about a missing path can say what is known of the reason.
+"""Where values left the graph, and the errors about missing paths, which say what is known of the reason.
 
 The latest places at which a value left (``detach()``, ``numpy()``, a cast to integers) are kept in a short list, each with a weak
 reference to what made the value: what nobody holds any longer is of no help, and is not kept alive.  Nothing is guessed.  A cut
@@ -12,8 +12,9 @@ from sys import _getframe
 from typing import Any
 from weakref import ref
 
-from pullback.core import modes
+from pullback.core import arrays, modes
 from pullback.core.engine import current_pass
+from pullback.core.errors import lesson
 from pullback.core.graph import LEAF_NUMBER, Node, leading_to, next_number, reach
 from pullback.core.leaf import Leaf
 from pullback.core.places import caller, familiar, line_of, outside, recorded_at
@@ -62,8 +63,43 @@ def never_recorded(x: Any) -> bool:
     return place.__class__ is Leaf and place.node is None
 
 
-def why_unused(x: Any, edge: Any, outputs: list[Node], unrecorded: bool) -> list[str]:
-    """What is known of the reason why nothing came back from `outputs` to the input `x` at `edge`, in sentences."""
+def no_path(output: Any, position: int) -> RuntimeError:
+    """The error for an output that has no graph."""
+    why = "nothing it was computed from requires gradients, or it was computed without recording (no_grad, detach(), NumPy)."
+    instead = "make the inputs with requires_grad=True, and compute with Tensor operators."
+    if not arrays.is_inexact(output.dtype):
+        why = f"its dtype is {output.dtype}: what cannot change by small amounts has no derivative."
+        instead = "differentiate a floating-point value; whole numbers and booleans can be used in it as constants."
+    error = lesson(
+        RuntimeError,
+        f"element {position} of tensors does not require grad and does not have a grad_fn",
+        why=why,
+        instead=instead,
+        position=position,
+    )
+    if not modes.current()._recording:
+        error.add_note("Nothing is recorded at this point (no_grad or inference_mode): was the output computed here?")
+    return error
+
+
+def unused(position: int, edge: Any, outputs: list[Node], unrecorded: bool) -> RuntimeError:
+    """The error for an input, at `edge`, to which nothing came back from `outputs`."""
+    error = lesson(
+        RuntimeError,
+        f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set allow_unused=True if "
+        "this is the desired behavior.",
+        why="no recorded path brings a gradient from the outputs to it: it was not used, or the path was cut by detach(), "
+        "no_grad, an integer cast, NumPy, or a rule that returned None.",
+        instead="use the Tensor itself; or materialize_grads=True to get zeros, allow_unused=True to get None.",
+        position=position,
+    )
+    for sentence in _reasons(edge, outputs, unrecorded):
+        error.add_note(sentence)
+    return error
+
+
+def _reasons(edge: Any, outputs: list[Node], unrecorded: bool) -> list[str]:
+    """What is known of the reason, in sentences."""
     order, leaves = reach(outputs)
     node = edge[0]
     if node in leaves or node in order:

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from pullback.core import arrays, modes
-from pullback.core.cuts import never_recorded, why_unused
+from pullback.core.cuts import never_recorded, no_path, unused
 from pullback.core.engine import Pass, run
 from pullback.core.errors import lesson
 from pullback.core.graph import LEAF_NUMBER, Freed, Node, next_number, reach
@@ -171,7 +171,11 @@ def grad(
         )
         return dict(zip(inputs, values, strict=True))
     if isinstance(inputs, Mapping):
-        raise lesson(TypeError, f"inputs must be Tensors, a sequence or a dict, but got {type(inputs).__name__}")
+        raise lesson(
+            TypeError,
+            f"inputs must be Tensors, a sequence or a dict, but got {type(inputs).__name__}",
+            instead="dict(inputs), or a list of the Tensors.",
+        )
     if not only_inputs:
         warnings.warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True).", FutureWarning, stacklevel=2
@@ -203,7 +207,8 @@ def grad(
         elif allow_unused:
             results.append(None)
         else:
-            raise _unused(k, x, edge, outs, unrecorded[k])
+            nodes = [_edge_of_output(output, j)[0] for j, output in enumerate(outs)]
+            raise unused(k, edge, nodes, unrecorded[k])
     return tuple(results)
 
 
@@ -274,13 +279,7 @@ def _edge_of_output(output: Any, position: int) -> Any:
         raise _not_a_tensor(output)
     edge = output._resolved()
     if edge is None:
-        raise lesson(
-            RuntimeError,
-            f"element {position} of tensors does not require grad and does not have a grad_fn",
-            why="nothing it was computed from requires gradients, or it was computed without recording (no_grad, detach(), "
-            "NumPy).",
-            instead="make the inputs with requires_grad=True, and compute with Tensor operators.",
-        )
+        raise no_path(output, position)
     return edge
 
 
@@ -298,7 +297,10 @@ def _edge_of_input(x: Any, position: int) -> Any:
         raise lesson(
             RuntimeError,
             f"One of the differentiated Tensors does not require grad (input {position})",
-            instead="make it with requires_grad=True before computing with it.",
+            why="no operation on it was recorded, so nothing is known of how the outputs depend on it.",
+            instead="make it with requires_grad=True before computing with it."
+            if arrays.is_inexact(x.dtype)
+            else f"make it floating point (it is {x.dtype}), with requires_grad=True, before computing with it.",
         )
     return edge
 
@@ -308,9 +310,15 @@ def _check_materialize(ins: Any, allow_unused: bool | None, materialize: bool) -
         raise lesson(
             ValueError,
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.",
+            why="zeros in the place of None are a way to allow unused inputs.",
+            instead="leave allow_unused out.",
         )
     if materialize and any(isinstance(x, GradientEdge) for x in ins):
-        raise lesson(RuntimeError, "materialize_grads cannot be used when the given input is a GradientEdge")
+        raise lesson(
+            RuntimeError,
+            "materialize_grads cannot be used when the given input is a GradientEdge",
+            instead="allow_unused=True, and zeros of your own where the result is None.",
+        )
     return materialize if allow_unused is None else allow_unused
 
 
@@ -376,6 +384,8 @@ def _seed(output: Any, seed: Any, position: int) -> Any:
             RuntimeError,
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
             f"grad_output[{position}] has a dtype of {seed.dtype} and output[{position}] has a dtype of {dtype}.",
+            why="a real gradient of a complex output would leave out half of it, and the other way round.",
+            instead="a gradient of the output's own dtype: gradient.astype(output.dtype), or its real part.",
         )
     if seed.dtype != dtype:
         xp = arrays.namespace(seed._array)
@@ -421,22 +431,6 @@ def _zeros_like(x: Any, create_graph: bool) -> Any:
     return constant(zeros, [x._resolved()]) if create_graph and isinstance(x, Tensor) else zeros
 
 
-def _unused(position: int, x: Any, edge: Any, outputs: Any, unrecorded: bool) -> RuntimeError:
-    error = lesson(
-        RuntimeError,
-        f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set allow_unused=True if "
-        "this is the desired behavior.",
-        why="no recorded path brings a gradient from the outputs to it: it was not used, or the path was cut by detach(), "
-        "no_grad, an integer cast, NumPy, or a rule that returned None.",
-        instead="use the Tensor itself; or materialize_grads=True to get zeros, allow_unused=True to get None.",
-        position=position,
-    )
-    nodes = [_edge_of_output(output, k)[0] for k, output in enumerate(outputs)]
-    for sentence in why_unused(x, edge, nodes, unrecorded):
-        error.add_note(sentence)
-    return error
-
-
 def _grad_batched(outs: Any, ins: Any, grad_outputs: Any, retain: Any, create: bool, allow: bool, zeros: bool) -> Any:
     """One pass per entry of the first axis of the seeds, stacked."""
     seeds = _as_tuple(grad_outputs)
@@ -449,6 +443,7 @@ def _grad_batched(outs: Any, ins: Any, grad_outputs: Any, retain: Any, create: b
                 f"sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
                 f"detected: grad_output[{position}] has a shape of {seed.shape!r} and output[{position}] has a shape of "
                 f"{output.shape!r}.",
+                instead="stack the gradients along a new first axis: one of the output's shape for each derivative.",
             )
     size = seeds[0].shape[0]
     keep = retain if retain is not None else create
