@@ -247,6 +247,17 @@ def test_writes_can_be_hidden():
         y.backward()
 
 
+def test_hidden_writes_stay_hidden_after_others():
+    h = leaf([1.0, 2.0]) * 1
+    h[1] = 3.0
+    y = Square.apply(h[:1]).sum()
+    with pb.no_grad():
+        with torch_names.autograd._unsafe_preserve_version_counter(h):
+            h[0] = 1.0
+        h[1] = 4.0
+    y.backward()
+
+
 def test_earlier_writes_are_not_hidden():
     h, other = leaf([1.0, 2.0]) * 1, pb.zeros(2)
     y = Square.apply(h).sum()

@@ -56,6 +56,15 @@ def copy(h):
     h.copy_(h + 1)  # writes
 
 
+def copy_values(h):
+    h.copy_(pb.ones(4))  # writes
+
+
+def direct(h):
+    with pb.no_grad():
+        h.add_(1.0)  # writes
+
+
 def recorded(h):
     h[0] = leaf(1.0)  # writes
 
@@ -81,6 +90,8 @@ WRITES = {
     method: "as a whole by mul_() at",
     chained: "in 2 of its 4 elements, from [1] to [2], by mul_() at",
     copy: "as a whole by copy_() at",
+    copy_values: "as a whole by copy_() at",
+    direct: "as a whole by add_() at",
     recorded: "in its element [0] by an assignment at",
     unrecorded: "as a whole by -= at",
     counted: "overwritten by increment_version() at",

@@ -14,18 +14,16 @@ from pullback.core.tensor import Tensor, wrap
 class _Held:
     """One saved value: the array that the program may write into, or a copy from before the first write to it."""
 
-    __slots__ = ("__weakref__", "array", "copied", "kind")
+    __slots__ = ("__weakref__", "array", "kind")
 
     def __init__(self, tensor: Tensor) -> None:
         self.array: Any = tensor._array
         self.kind = type(tensor)
-        self.copied = False
 
     def keep_from(self, written: Any) -> None:
         """Copy the values if a write to the array `written` would change them."""
-        if not self.copied and arrays.shares_memory(self.array, written):
+        if arrays.shares_memory(self.array, written):
             self.array = arrays.copy(self.array, arrays.namespace(self.array))
-            self.copied = True
 
 
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):  # noqa: N801 - used like a statement
@@ -94,7 +92,7 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):  # noqa: N801 - used
         return held
 
     def _unpack(self, held: _Held) -> Tensor:
-        if allow_mutation_on_saved_tensors._active is not self or held not in self._held:
+        if held not in self._held:
             raise lesson(
                 AssertionError,
                 "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was originally "

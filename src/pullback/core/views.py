@@ -263,7 +263,7 @@ def write(target: Tensor, value: Tensor) -> Tensor:
 
 def become(target: Tensor, result: Tensor) -> Tensor:
     """Like `write`, of a result that was computed for `target` alone: its place becomes that of `target`."""
-    wrote(target, _fill(target, result), 4)
+    wrote(target, _fill(target, result), 5)
     return target
 
 

@@ -292,7 +292,7 @@ def _directly(target: Tensor, ufunc: np.ufunc, args: tuple[Any, ...]) -> bool:
     views.check_writable(target)
     views.own(target)
     ufunc(target._array, *bare, out=target._array)
-    views.wrote(target, None, 4)
+    views.wrote(target, None, 5)
     return True
 
 
