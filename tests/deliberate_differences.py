@@ -46,8 +46,5 @@ DELIBERATE = {
 _DUAL = "dual numbers of forward mode"
 NOT_OFFERED = {
     **dict.fromkeys(("k1", "k3", "k4", "k8", "k10", "k11", "k12", "k14"), _DUAL),
-    "e14": "allow_mutation_on_saved_tensors",
-    "e15": "torch.autograd._unsafe_preserve_version_counter",
     "j3b": "the vmap staticmethod of a Function: vmap is a loop here",
-    "j6": "a refusal of backward() inside torch.func.grad",
 }

@@ -934,13 +934,17 @@ class TestWhatBackwardReturns:
             RuntimeError,
             "CustomBackward",
             "incorrect number of gradients (expected 2, got 3)",
-            notes=["alpha, beta", "position"],
+            notes=["return grad_alpha, grad_beta, ", "position"],
         ):
             self.pull(lambda g: (g, g, g), create_graph)
 
     def test_too_few(self, create_graph):
         for backward in (lambda g: g, lambda g: (g,)):
-            with teaches(RuntimeError, "incorrect number of gradients (expected 2, got 1)", notes=["alpha, beta"]):
+            with teaches(
+                RuntimeError,
+                "incorrect number of gradients (expected 2, got 1)",
+                notes=["return grad_alpha, grad_beta, "],
+            ):
                 self.pull(backward, create_graph)
 
     def test_none_for_all_with_two_arguments(self, create_graph):

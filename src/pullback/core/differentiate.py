@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from sys import getrefcount
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
@@ -12,15 +13,19 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from pullback.core import arrays, modes
+from pullback.core.cuts import never_recorded, no_path, unused
 from pullback.core.engine import Pass, run
 from pullback.core.errors import lesson
-from pullback.core.graph import LEAF_NUMBER, Node, next_number, reach
+from pullback.core.graph import LEAF_NUMBER, Freed, Node, next_number, reach
 from pullback.core.masked import unmask
+from pullback.core.places import caller
 from pullback.core.recorded import Recorded
 from pullback.core.references import IN_A_VARIABLE
 from pullback.core.refusal import constant
 from pullback.core.tensor import Tensor, lent, wrap
 
+#: True while a transformation of `pullback.torch.func` runs its function.
+transforming: ContextVar[bool] = ContextVar("pullback transforming", default=False)
 #: For each node that computed a derivative: weak references to the nodes of what it is a derivative with respect to.
 _derivative_of: WeakKeyDictionary[Node, set[Any]] = WeakKeyDictionary()
 
@@ -76,6 +81,14 @@ def backward(
     >>> x.grad
     tensor(6.)
     """
+    if transforming.get():
+        raise lesson(
+            RuntimeError,
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
+            "instead or call backward() outside of functorch transforms first.",
+            why="a transformation returns its derivatives, and leaves the .grad of every Tensor alone.",
+            instead="torch.func.grad or torch.func.vjp inside; they can be nested.  (torch.autograd.grad works, too.)",
+        )
     if grad_variables is not None:
         warnings.warn("'grad_variables' is deprecated. Use 'grad_tensors' instead.", FutureWarning, stacklevel=2)
         grad_tensors = grad_variables if grad_tensors is None else grad_tensors
@@ -158,7 +171,11 @@ def grad(
         )
         return dict(zip(inputs, values, strict=True))
     if isinstance(inputs, Mapping):
-        raise lesson(TypeError, f"inputs must be Tensors, a sequence or a dict, but got {type(inputs).__name__}")
+        raise lesson(
+            TypeError,
+            f"inputs must be Tensors, a sequence or a dict, but got {type(inputs).__name__}",
+            instead="dict(inputs), or a list of the Tensors.",
+        )
     if not only_inputs:
         warnings.warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True).", FutureWarning, stacklevel=2
@@ -167,6 +184,7 @@ def grad(
     if not ins:
         raise lesson(RuntimeError, "`inputs` argument to `grad()` cannot be empty.", instead="at least one Tensor.")
     allow_unused = _check_materialize(ins, allow_unused, materialize_grads)
+    unrecorded = [never_recorded(x) for x in ins]
     targets = [_edge_of_input(x, k) for k, x in enumerate(ins)]
     if is_grads_batched:
         return _grad_batched(outs, ins, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
@@ -189,7 +207,8 @@ def grad(
         elif allow_unused:
             results.append(None)
         else:
-            raise _unused(k, x, edge, outs)
+            nodes = [_edge_of_output(output, j)[0] for j, output in enumerate(outs)]
+            raise unused(k, edge, nodes, unrecorded[k])
     return tuple(results)
 
 
@@ -214,13 +233,17 @@ def _run(
 ) -> Pass:
     retain = create_graph if retain_graph is None else retain_graph
     task = Pass(create_graph, retain, targets)
+    if not retain:
+        task.freed = Freed(caller(3))
     task.connect = _connect
     task.accumulate = accumulate
     settings = modes.current()._settings
     if settings.detect_anomaly:
         from pullback.core.anomaly import checker
 
-        task.check = checker(settings)
+        task.around = checker(settings)
+    if settings.log is not None:
+        task.around = settings.log.around(task.around)
     roots = []
     for k, (output, seed) in enumerate(zip(outputs, seeds, strict=True)):
         roots.append((_edge_of_output(output, k), seed if create_graph else seed._array))
@@ -256,14 +279,7 @@ def _edge_of_output(output: Any, position: int) -> Any:
         raise _not_a_tensor(output)
     edge = output._resolved()
     if edge is None:
-        raise lesson(
-            RuntimeError,
-            f"element {position} of tensors does not require grad and does not have a grad_fn",
-            why="nothing it was computed from requires gradients, or it was computed without recording (no_grad, detach(), "
-            "NumPy).",
-            instead="make the inputs with requires_grad=True, and compute with Tensor operators; a derivative that is to be "
-            "differentiated again, with create_graph=True.",
-        )
+        raise no_path(output, position)
     return edge
 
 
@@ -281,7 +297,10 @@ def _edge_of_input(x: Any, position: int) -> Any:
         raise lesson(
             RuntimeError,
             f"One of the differentiated Tensors does not require grad (input {position})",
-            instead="make it with requires_grad=True before computing with it.",
+            why="no operation on it was recorded, so nothing is known of how the outputs depend on it.",
+            instead="make it with requires_grad=True before computing with it."
+            if arrays.is_inexact(x.dtype)
+            else f"make it floating point (it is {x.dtype}), with requires_grad=True, before computing with it.",
         )
     return edge
 
@@ -291,9 +310,15 @@ def _check_materialize(ins: Any, allow_unused: bool | None, materialize: bool) -
         raise lesson(
             ValueError,
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.",
+            why="zeros in the place of None are a way to allow unused inputs.",
+            instead="leave allow_unused out.",
         )
     if materialize and any(isinstance(x, GradientEdge) for x in ins):
-        raise lesson(RuntimeError, "materialize_grads cannot be used when the given input is a GradientEdge")
+        raise lesson(
+            RuntimeError,
+            "materialize_grads cannot be used when the given input is a GradientEdge",
+            instead="allow_unused=True, and zeros of your own where the result is None.",
+        )
     return materialize if allow_unused is None else allow_unused
 
 
@@ -359,6 +384,8 @@ def _seed(output: Any, seed: Any, position: int) -> Any:
             RuntimeError,
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
             f"grad_output[{position}] has a dtype of {seed.dtype} and output[{position}] has a dtype of {dtype}.",
+            why="a real gradient of a complex output would leave out half of it, and the other way round.",
+            instead="a gradient of the output's own dtype: gradient.astype(output.dtype), or its real part.",
         )
     if seed.dtype != dtype:
         xp = arrays.namespace(seed._array)
@@ -404,18 +431,6 @@ def _zeros_like(x: Any, create_graph: bool) -> Any:
     return constant(zeros, [x._resolved()]) if create_graph and isinstance(x, Tensor) else zeros
 
 
-def _unused(position: int, x: Any, edge: Any, outputs: Any) -> RuntimeError:
-    return lesson(
-        RuntimeError,
-        f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set allow_unused=True if "
-        "this is the desired behavior.",
-        why="no recorded path leads from the outputs to it: it was not used, or the path was cut by detach(), no_grad, an "
-        "integer cast, NumPy, or a rule that returned None.",
-        instead="materialize_grads=True to get zeros, allow_unused=True to get None, or use the Tensor itself.",
-        position=position,
-    )
-
-
 def _grad_batched(outs: Any, ins: Any, grad_outputs: Any, retain: Any, create: bool, allow: bool, zeros: bool) -> Any:
     """One pass per entry of the first axis of the seeds, stacked."""
     seeds = _as_tuple(grad_outputs)
@@ -428,6 +443,7 @@ def _grad_batched(outs: Any, ins: Any, grad_outputs: Any, retain: Any, create: b
                 f"sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
                 f"detected: grad_output[{position}] has a shape of {seed.shape!r} and output[{position}] has a shape of "
                 f"{output.shape!r}.",
+                instead="stack the gradients along a new first axis: one of the output's shape for each derivative.",
             )
     size = seeds[0].shape[0]
     keep = retain if retain is not None else create

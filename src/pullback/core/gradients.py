@@ -88,7 +88,7 @@ class Gradients(Placed):
                 total += (
                     cotangent if cotangent.dtype == total.dtype else arrays.cast(cotangent, arrays.dtype_of(total), xp)
                 )
-                self._grad._shared_buffer().touch()
+                self._grad._shared_buffer().touch("a backward pass, which added to .grad")
             else:
                 hold_another_array(self._grad, total + cotangent)
 

@@ -23,7 +23,7 @@ accumulating = threading.Lock()
 class Leaf:
     """The place of a Tensor that the user made and that requires gradients."""
 
-    __slots__ = ("hooks", "node", "number")
+    __slots__ = ("__weakref__", "hooks", "node", "number")
 
     def __init__(self) -> None:
         self.node: Any = None

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays, modes
+from pullback.core.cuts import note_cut
 from pullback.core.errors import lesson
 from pullback.core.graph import reach
 from pullback.core.placed import Placed
@@ -34,12 +35,16 @@ class Leaving(Placed):
             raise lesson(error, what, why=why, instead=instead)
         if connected or mode is not modes.ON:
             mode._leaves(self, how)
+        if connected:
+            note_cut(self._edge, how)
 
     def _leave_as_value(self, how: str) -> None:
         """Refuse while a transform differentiates what this Tensor depends on, and tell the mode otherwise."""
         mode = modes.current()
         if mode is not modes.ON:
             mode._leaves(self, how)
+        if self._edge is not None:
+            note_cut(self._edge, how)
         if running_transforms and self._edge is not None and mode._recording and mode._settings.watcher is None:
             edge = self._resolved()
             if edge and any(getattr(node, "open", False) for node in reach([edge[0]])[0]):

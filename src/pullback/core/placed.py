@@ -11,6 +11,7 @@ import weakref
 from typing import Any, Self
 
 from pullback.core import arrays, modes
+from pullback.core.cuts import note_cut
 from pullback.core.errors import lesson
 from pullback.core.graph import LEAF_NUMBER, Node
 from pullback.core.leaf import Leaf
@@ -134,6 +135,8 @@ class Placed:
     def detach(self) -> Self:
         """The same memory without gradients; writes to it are noticed by whoever saved this Tensor."""
         modes.current()._leaves(self, "detach()")
+        if self._edge is not None:
+            note_cut(self._edge, "detach()")
         return self._logged_alias()
 
     def _logged_alias(self) -> Self:
@@ -148,6 +151,8 @@ class Placed:
     def data(self) -> Self:
         """The same memory, without gradients and without a shared write log (unless the memory is only lent)."""
         modes.current()._leaves(self, ".data")
+        if self._edge is not None:
+            note_cut(self._edge, ".data")
         return self._alias() if self._buffer is None or not self._buffer.borrowed else self._logged_alias()
 
     @data.setter
@@ -172,6 +177,8 @@ class Placed:
                 instead="use y = x.detach().",
             )
         modes.current()._leaves(self, "detach_()")
+        if self._edge is not None:
+            note_cut(self._edge, "detach_()")
         if self._edge.__class__ is tuple:
             self._shared_buffer().detached = True  # whoever saved this Tensor relied on its place in the graph
         self._edge = None

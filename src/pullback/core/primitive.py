@@ -15,8 +15,10 @@ import numpy as np
 from pullback.core import arrays, modes, rules, views
 from pullback.core.attributes import hand_out
 from pullback.core.contents import changes, may_carry, plain, snapshot
-from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
+from pullback.core.cuts import note_cut
+from pullback.core.graph import NOT_A_TENSOR, Freed, Node, next_number
 from pullback.core.guard import GUARDED_CALLS, call_forward
+from pullback.core.lost import freed
 from pullback.core.masked import Masked, unmask
 from pullback.core.mistakes import not_a_result
 from pullback.core.outside import (
@@ -30,12 +32,12 @@ from pullback.core.outside import (
     why_refuse,
 )
 from pullback.core.packing import Packed
-from pullback.core.places import familiar, note, outside
+from pullback.core.places import caller, familiar, note, outside
 from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
 from pullback.core.recorded import Recorded
 from pullback.core.references import IN_A_LIST
 from pullback.core.refusal import THREE_REMEDIES, TO_LOOK, refused
-from pullback.core.saved import Saved, SavedOutput, SavedPlain, freed, pack, unpack
+from pullback.core.saved import Saved, SavedOutput, SavedPlain, pack, unpack
 from pullback.core.tensor import Tensor, lent, wrap
 from pullback.core.versions import BORROWED
 
@@ -184,7 +186,7 @@ class PrimitiveNode(Node):
 
     def _shadow(self) -> Any:
         """A private copy of this ctx, for one call of the rule with other flags or values."""
-        if self._saved is FREED:
+        if self._saved.__class__ is Freed:
             raise freed(self)
         shadow: Any = _new(self._operator._node)
         for name in ("_edges", "_hooks", "_kind", "_number", "_saved", "_specs", "needs_input_grad", "_to_save", "xp"):
@@ -219,13 +221,13 @@ class PrimitiveNode(Node):
 
     def _entries(self) -> tuple[Any, ...]:
         saved = self._saved
-        if saved is FREED:
+        if saved.__class__ is Freed:
             raise freed(self)
         return saved.entries if saved.__class__ is Saved else saved or ()
 
     def _saved_entries(self) -> Any:
         kept = [entry for _, (entry,) in self.__dict__.get("_kept", {}).values()]
-        return kept if self._saved is FREED else (*self._entries(), *kept)
+        return kept if self._saved.__class__ is Freed else (*self._entries(), *kept)
 
     def _recompute(self, shadow: Any, entries: tuple[Any, ...]) -> str:
         """Put recorded intermediates in the place of bare ones.  The reason where that is not possible."""
@@ -497,6 +499,8 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     dtype = result.dtype
     if not recorded or dtype.kind not in "fc":
         output._edge = None
+        if recorded:
+            note_cut(edge, f"{cls.__name__}, whose result is {dtype},", caller(2))
         if cls.view:
             _note_view(cls, x, (output,), options, True)
         return output
@@ -618,6 +622,9 @@ def _record(ctx: Any, kind: Any, args: Any, edges: Any, outputs: Any, options: A
                 dtype = arrays.dtype_of(array)
             if dtype.kind in "fc" or arrays.is_inexact(dtype):
                 output._edge = (ctx, len(specs))
+            elif len(outputs) == 1:
+                for edge in filter(None, edges):
+                    note_cut(edge, f"{ctx._operator.__name__}, whose result is {dtype},", (ctx._code, ctx._instruction))
             specs.append((array.shape, dtype))
         else:
             specs.append(None)

@@ -7,6 +7,7 @@ and the argument by name.
 from __future__ import annotations
 
 import inspect
+import math
 from typing import Any
 
 import numpy as np
@@ -59,12 +60,13 @@ def as_sequence(node: Any, grads: Any, asked: bool = True) -> list[Any]:
     while len(found) > expected and found[-1] is None:
         found.pop()
     if len(found) != expected:
-        names = ", ".join(node._argument_names()) or "its arguments"
+        names = node._argument_names()
+        answer = ", ".join(f"*grads_of_{name[1:]}" if name[0] == "*" else f"grad_{name}" for name in names)
         hint = (
-            "a tuple, not a list: return grad_a, grad_b."
-            if isinstance(grads, list)
-            else f"one gradient per argument of forward ({names}), None where there is none."
+            f"return {answer or 'one gradient per argument'}, with None for what has no gradient (ctx does not count)."
         )
+        if isinstance(grads, list):
+            hint = f"a tuple, not a list: {hint}"
         error = lesson(
             RuntimeError,
             f"function {node._name()} returned an incorrect number of gradients (expected {expected}, got {len(found)})",
@@ -96,6 +98,12 @@ def not_a_gradient(node: Any, position: int, value: Any) -> RuntimeError:
         "list": "a tuple, not a list: return grad_a, grad_b.",
         "numpy.ndarray": "a Tensor: pullback.asarray(result). (A backward in NumPy also needs @once_differentiable, or a "
         "Function of its own, to be right at second order.)",
+        **dict.fromkeys(
+            ("int", "float", "complex"), "a Tensor of the argument's shape, or None: grad_output * number."
+        ),
+        **dict.fromkeys(
+            ("dict", "generator", "set"), "a tuple with one gradient per argument of forward, in their order."
+        ),
     }.get(kind, "a Tensor of the argument's shape, or None.")
     error = lesson(
         RuntimeError,
@@ -106,15 +114,26 @@ def not_a_gradient(node: Any, position: int, value: Any) -> RuntimeError:
     return located(error, node)
 
 
+def _sum(got: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    """What to write, so that a gradient of one shape gets the other by summing."""
+    added = len(got) - len(expected)
+    stretched = [k for k, n in enumerate(got) if k >= added and n != expected[k - added]]
+    axes = (*range(added), *stretched)
+    reshaped = f".reshape({', '.join(map(str, expected))})" if stretched else ""
+    return f"g.sum({axes[0] if len(axes) == 1 else axes}){reshaped}"
+
+
 def bad_shape(node: Any, position: int, got: Any, expected: Any) -> RuntimeError:
     """The error for a cotangent whose shape cannot belong to the argument."""
     hint = f"a gradient of shape {list(expected)}"
     if arrays.broadcasts_to(expected, got):
-        hint += "; if forward broadcast this argument, sum over the axes that were added or stretched"
+        hint += f"; if forward broadcast this argument, sum over the axes that were added or stretched: {_sum(got, expected)}"
     elif arrays.broadcasts_to(got, expected):
         hint += "; expand it: g.expand(...) or g * ones_like(x)"
     elif tuple(reversed(got)) == tuple(expected):
         hint += "; a transpose seems to be missing"
+    elif math.prod(got) == math.prod(expected):
+        hint += f"; if the elements are in the right order: g.reshape({', '.join(map(str, expected))})"
     error = lesson(
         RuntimeError,
         f"Function {node._name()} returned an invalid gradient at index {position} - got {list(got)} but expected shape "

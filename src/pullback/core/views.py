@@ -27,6 +27,7 @@ from pullback.core.versions import BORROWED, Buffer
 from pullback.core.wrapping import hold_another_array
 
 Steps = tuple[tuple[Any, dict[str, Any]], ...]
+before_writing: Any = None  # called with a Tensor whose memory is about to be written, if somebody wants to know
 
 
 def replay(steps: Steps, value: Any) -> Any:
@@ -256,13 +257,13 @@ def write(target: Tensor, value: Tensor) -> Tensor:
         edge is not None and target._view is None
     ):  # `value` keeps its place for itself; a view's base gets a new one anyway
         edge = (Overwrite(target, edge), 0)
-    wrote(target, edge)
+    wrote(target, edge, 4)
     return target
 
 
 def become(target: Tensor, result: Tensor) -> Tensor:
     """Like `write`, of a result that was computed for `target` alone: its place becomes that of `target`."""
-    wrote(target, _fill(target, result))
+    wrote(target, _fill(target, result), 5)
     return target
 
 
@@ -287,10 +288,10 @@ def _fill(target: Tensor, value: Tensor) -> Any:
     return edge
 
 
-def wrote(target: Tensor, edge: Any) -> None:
-    """After the memory of `target` was written: log it, and give it the history `edge`."""
+def wrote(target: Tensor, edge: Any, depth: int = 3) -> None:
+    """After the memory of `target` was written: log it, and give it the history `edge`.  For `depth` see `Buffer.wrote`."""
     mode = modes.current()
-    target._shared_buffer().wrote(target._array)
+    target._shared_buffer().wrote(target._array, depth)
     mode._wrote(target)
     if mode._recording:
         rebase(target, edge)
@@ -329,6 +330,8 @@ def _move_retained_grad(target: Tensor, old: Any, new: Any) -> None:
 
 def own(target: Tensor) -> None:
     """Copy memory that was only lent (a cotangent) before it is written."""
+    if before_writing is not None:
+        before_writing(target)
     buffer = target._buffer
     if buffer is None or not buffer.borrowed:
         return

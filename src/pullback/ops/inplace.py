@@ -197,7 +197,7 @@ def _write_basic(target: Tensor, key: Key, value: Any, recorded: bool) -> None:
     views.check_writable(region)
     views.own(region)
     region._array[...] = _bare_value(value, region._array)
-    views.wrote(region, None)
+    views.wrote(region, None, 5)
 
 
 def _write_advanced(target: Tensor, key: Key, value: Any, recorded: bool) -> None:
@@ -292,7 +292,7 @@ def _directly(target: Tensor, ufunc: np.ufunc, args: tuple[Any, ...]) -> bool:
     views.check_writable(target)
     views.own(target)
     ufunc(target._array, *bare, out=target._array)
-    views.wrote(target, None)
+    views.wrote(target, None, 5)
     return True
 
 

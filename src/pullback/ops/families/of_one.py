@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays, modes
-from pullback.core.graph import FREED, next_number
+from pullback.core.graph import next_number
 from pullback.core.masked import Masked
 from pullback.core.places import familiar, outside
 from pullback.core.primitive import Primitive
@@ -157,7 +157,7 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
     def _pull(self: Any, cotangents: list[Any], task: Any) -> Any:
         ct = cotangents[0]
         saved = self._saved
-        if task.record or ct.__class__ is not ndarray or saved is FREED:
+        if task.record or ct.__class__ is not ndarray:
             return slow(self, cotangents, task)
         entry = saved[0]
         if entry._buffer is not None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pullback.core import arrays, modes
 from pullback.core.elision import made, temporary
-from pullback.core.graph import FREED, NOT_A_TENSOR, next_number
+from pullback.core.graph import NOT_A_TENSOR, next_number
 from pullback.core.places import familiar, outside
 from pullback.core.primitive import Primitive, SavedConstant, bare
 from pullback.core.recycling import LARGE, compute, watch
@@ -267,7 +267,7 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
     def _pull(self: Any, cotangents: list[Any], task: Any) -> Any:
         ct = cotangents[0]
         saved = self._saved
-        if task.record or ct.__class__ is not ndarray or saved is FREED:
+        if task.record or ct.__class__ is not ndarray:
             return slow(self, cotangents, task)
         if saved is None:
             a = b = None
