@@ -37,6 +37,8 @@ import pytest
 
 import pullback as pb
 import pullback.torch
+from pullback.core.primitive import PrimitiveNode
+from pullback.core.pulling import FunctionNode
 from pullback.ops.examples import EXAMPLES
 from pullback.ops.registry import ATTRIBUTES, REGISTRY
 from test_every_op import CHECKS
@@ -301,6 +303,12 @@ def test_the_walk_through_the_machine_leaves_no_module_out():
     text = read(ROOT / "docs" / "engine.md")
     modules = {path.name for path in (ROOT / "src" / "pullback" / "core").glob("*.py")}
     assert {name for name in modules if f"`{name}`" not in text and f"`core/{name}`" not in text} <= {"__init__.py"}
+
+
+def test_the_page_on_the_ctx_leaves_nothing_out():
+    code = " ".join(re.findall(r"`([^`]+)`", read(ROOT / "docs" / "ctx.md")))
+    members = {name for kind in (FunctionNode, PrimitiveNode) for name in dir(kind) if not name.startswith("_")}
+    assert members - set(re.findall(r"\w+", code)) == set()
 
 
 def test_every_page_is_on_the_map_of_the_readme():
