@@ -5,6 +5,8 @@ Each check is a function of one record.  Exceptions are data in ``op_exceptions.
 
 from __future__ import annotations
 
+import doctest
+import inspect
 import itertools
 import warnings
 from collections.abc import Callable, Iterator
@@ -220,6 +222,22 @@ def recorded(record: Record) -> None:
 
 
 # ----------------------------------------------------------------------------------------------- what callers rely on
+@check(lambda record: record.elementwise)
+def introduced(record: Record) -> None:
+    """The function has its name, a docstring with parameters and an example that runs, and takes arrays by position only."""
+    function = record.call
+    assert function.__name__ == record.name
+    assert "Parameters" in function.__doc__
+    test = doctest.DocTestParser().get_doctest(inspect.cleandoc(function.__doc__), {}, record.name, None, 0)
+    assert test.examples, f"{record.name} has no example: see ops/examples.py"
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0
+    arrays = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+    assert arrays
+    assert all(p.kind is p.POSITIONAL_ONLY for p in arrays)
+
+
 @check()
 def unchanged(record: Record) -> None:
     """Neither the arguments nor the cotangents are written to: they may be read-only, and are the same afterwards."""

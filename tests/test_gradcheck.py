@@ -809,6 +809,19 @@ def test_jumps():
     caught(rule(np.round, lambda g, x: g), leaf([1.2, 2.2]), "mismatch")
 
 
+@pytest.mark.parametrize("values", [0.3, [0.3], [0.3, 1.2], [[0.3, 1.2, -2.4]]])
+def test_a_straight_through_rule_of_a_step_is_told_from_a_mixed_output(values):
+    straight_through = rule(np.round, lambda g, x: g)
+    error = caught(straight_through, leaf(values), "mismatch")
+    assert error.pattern == "step"
+    assert "func is constant around this point" in notes(error)
+    assert "straight-through" in notes(error)
+
+
+def test_a_tiny_slope_is_no_step():
+    assert caught(rule(lambda x: 1e-7 * x, lambda g, x: g), leaf([0.3, 1.2]), "mismatch").pattern != "step"
+
+
 def test_edges_of_the_domain():
     power = rule(lambda x: x**1.5, lambda g, x: 1.5 * x**0.5 * g)
     with pytest.warns(CheckWarning, match="the edge of its domain"):

@@ -603,6 +603,25 @@ def test_a_missing_name_says_what_to_use():
     assert not hasattr(torch, "no_such_name")
 
 
+@pytest.mark.parametrize(
+    ("look", "found"),
+    [
+        (lambda: torch.astype, "pullback.astype (with the arguments of the Array API standard), Tensor"),
+        (lambda: torch.softplus_loss, "Write instead: Tensor operators"),
+        (lambda: torch.softplus, "pullback.torch.nn.functional.softplus, Tensor"),
+        (lambda: torch.nn.Linear, "Write instead: Tensor operators"),
+        (lambda: torch.nn.functional.vecdot, "pullback.torch.linalg.vecdot, Tensor"),
+        (lambda: torch.zeros(2).argwhere, "pullback.torch.argwhere, Tensor"),
+    ],
+)
+def test_a_missing_name_is_said_to_be_elsewhere_only_if_it_is(look, found):
+    with pytest.raises(AttributeError) as caught:
+        look()
+    notes = "".join(caught.value.__notes__)
+    assert found in notes
+    assert "if it exists" not in notes
+
+
 def test_a_missing_attribute_of_a_tensor_says_what_to_use():
     x = torch.zeros(2)
     with pytest.raises(AttributeError, match=r"Tensor has no attribute 'as_strided'") as caught:

@@ -42,8 +42,9 @@ def cube(x):
 @pytest.mark.parametrize(
     ("x", "kind"),
     [
-        (2.0, np.float64),
-        (2, np.float64),
+        (2.0, float),
+        (2, float),
+        (2 + 0j, complex),
         (np.float64(2.0), np.float64),
         (np.float32(2.0), np.float32),
         (np.array(2.0), np.ndarray),
@@ -52,15 +53,15 @@ def cube(x):
     ],
 )
 def test_a_gradient_is_of_the_kind_of_its_argument(x, kind):
-    f = lambda t: cube(t).sum()  # noqa: E731
+    f = lambda t: pb.real(cube(t).sum())  # noqa: E731
     g = grad(f)(x)
     assert type(g) is kind
     assert np.shape(g) == np.shape(x)
-    assert float(np.asarray(g).item()) == 12
+    assert np.asarray(g).item() == 12
     value, again = value_and_grad(f)(x)
-    assert isinstance(value, pb.Tensor) == isinstance(x, pb.Tensor)
+    assert type(value) is {np.ndarray: np.float64, complex: float}.get(kind, kind)
     assert float(value) == 8
-    assert again.dtype == g.dtype
+    assert type(again) is kind
 
 
 def test_tensors_that_come_out_are_not_connected_to_anything():
@@ -175,7 +176,7 @@ def test_gradients_nest_to_any_order():
     for order in range(6):
         f = grad(f)
         assert f(0.7) == pytest.approx(expected[order % 4](0.7), rel=1e-14)
-        assert isinstance(f(0.7), np.float64)
+        assert type(f(0.7)) is float
 
 
 def test_an_inner_derivative_is_not_confused_with_an_outer_one():
@@ -243,7 +244,7 @@ def test_inside_no_grad_derivatives_are_right_and_not_connected():
         curvature = hessian(lambda t: w * t**3)(3.0)
     assert not g.requires_grad
     assert (g.item(), number, curvature) == (54, 54, 36)
-    assert isinstance(number, np.float64)
+    assert type(number) is float
 
 
 def test_no_grad_inside_means_a_constant():
@@ -348,7 +349,8 @@ def test_arguments_and_results_may_be_structures():
     assert g["w"].tolist() == [15, 20]
     assert g["x"][0].tolist() == [5, 10]
     assert g["x"][1] == 11
-    assert type(g["x"][1]) is np.float64
+    assert type(g["x"][1]) is float
+    assert repr(grad(lambda t: t["a"] * t["b"][0])({"a": 2.0, "b": [3.0]})) == "{'a': 3.0, 'b': [2.0]}"
     found = jacobian(lambda x: Pair(x * x, {"sum": x.sum()}))(np.array([1.0, 2.0]))
     assert type(found) is Pair
     assert found.left.tolist() == [[2, 0], [0, 4]]

@@ -74,7 +74,7 @@ def recognise(case: Case) -> Pattern:
     """The first pattern that explains every entry; an empty one when none does."""
     if not np.isfinite(case.analytical).all():
         return Pattern("not finite", "the analytical derivative is not finite")
-    for look in (_zero, _upstream, _conjugate, _factor, _transpose, _chain, _term, _offset, _single):
+    for look in (_zero, _upstream, _step, _conjugate, _factor, _transpose, _chain, _term, _offset, _single):
         found = look(case)
         if found is not None:
             return found
@@ -96,6 +96,16 @@ def _upstream(case: Case) -> Pattern | None:
         return None
     return Pattern(
         "upstream", "backward gives the same whatever comes in: it is not multiplied by the incoming gradient"
+    )
+
+
+def _step(case: Case) -> Pattern | None:
+    if np.any(case.numerical):
+        return None
+    return Pattern(
+        "step",
+        "func is constant around this point (a step, or it does not use this input); is the rule a straight-through "
+        "estimator? Then gradcheck cannot agree",
     )
 
 

@@ -359,6 +359,7 @@ def once_differentiable(function: Any) -> Any:
 
 
 def _useless(name: str) -> Any:
+    @functools.wraps(getattr(FunctionNode, name))
     def on_class(*args: Any, **kwargs: Any) -> Any:
         raise lesson(
             RuntimeError,
@@ -367,7 +368,6 @@ def _useless(name: str) -> Any:
             instead=f"ctx.{name}(...), where ctx is the first parameter of forward.",
         )
 
-    on_class.__name__ = name
     return staticmethod(on_class)
 
 

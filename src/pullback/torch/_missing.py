@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NoReturn
 
 from pullback.core.errors import lesson
@@ -20,6 +21,17 @@ _INSTEAD = {
 }
 
 
+#: Where a function of the same name may be found: its public place, and the module.
+_PLACES = {
+    "pullback.torch": "pullback.torch",
+    "pullback.torch.linalg": "pullback.torch.linalg",
+    "pullback.torch.special": "pullback.torch.special",
+    "pullback.torch.nn.functional": "pullback.torch.nn.functional",
+    "pullback": "pullback.namespaces.array_api",
+    "pullback.linalg": "pullback.namespaces.linalg",
+}
+
+
 def refuse(place: str, name: str) -> NoReturn:
     """Raise the error for a name that `place` (a module or class of the namespace) does not have."""
     if name.startswith("__"):
@@ -28,11 +40,18 @@ def refuse(place: str, name: str) -> NoReturn:
         AttributeError,
         f"pullback.torch{place and '.'}{place} has no attribute {name!r}",
         why="only what custom Functions use most is offered under torch's names.",
-        instead=_INSTEAD.get(
-            name, f"pullback.{name} if it exists under that name; otherwise Tensor operators, or a Function."
-        ),
+        instead=_INSTEAD.get(name) or f"{_elsewhere(name)}Tensor operators, or a Function.",
         name=name,
     )
+
+
+def _elsewhere(name: str) -> str:
+    """Where this library has a function of that name after all."""
+    for place, module in _PLACES.items():
+        if callable(vars(sys.modules[module]).get(name)) and not name.startswith("_"):
+            own = " (with the arguments of the Array API standard)" if module not in place else ""
+            return f"{place}.{name}{own}, "
+    return ""
 
 
 class Missing:

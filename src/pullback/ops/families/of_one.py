@@ -17,7 +17,7 @@ from pullback.core.primitive import Primitive
 from pullback.core.saved import pack, saved_result
 from pullback.core.tensor import Tensor
 from pullback.ops.families.elementwise import MINUS_ONE, ONE, ZERO, ElementwiseNode, carry, note_reads, select, times
-from pullback.ops.families.functions import introduce
+from pullback.ops.families.functions import function_of, introduce
 
 ndarray = np.ndarray
 _new = object.__new__
@@ -44,6 +44,8 @@ def unary(
         ``forward(xp, x)``, where the namespace has no such function.
     partial
         ``partial(...) -> dy/dx`` with parameters among ``xp``, ``x``, ``y``; or `ONE`, `MINUS_ONE`, `ZERO`.
+    doc
+        The first line of the docstring, of the operator and of its function: the function, then the vjp.
     backward
         ``backward(ctx, ct)``, where ``ct * conj(partial)`` is not all there is to say: of complex numbers, or when recorded.
     """
@@ -84,7 +86,9 @@ def unary(
         "__module__": __name__,
     }
     operator: Any = type(name.title().replace("_", ""), (Primitive,), space)
-    if ufunc is not None or forward is not None:
+    if (ufunc is None and forward is None) or (saves_input and saves_output):
+        operator.apply = staticmethod(function_of(operator, name, "x"))
+    else:
         _quicken_unary(name, operator, ufunc if ufunc is not None else (lambda x: run(np, x)), partial, uses)
     return operator
 
@@ -95,8 +99,6 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
     node_type.xp, node_type.needs_input_grad = np, (True,)  # the same for every node made here
     general = operator.apply
     saves_input, saves_output = "x" in uses, "y" in uses
-    if saves_input and saves_output:
-        return
 
     def apply(x: Any, /) -> Any:
         if not isinstance(x, Tensor):

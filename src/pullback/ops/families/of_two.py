@@ -19,7 +19,7 @@ from pullback.core.rules import fit
 from pullback.core.saved import pack
 from pullback.core.tensor import Tensor
 from pullback.ops.families.elementwise import MINUS_ONE, ONE, ZERO, ElementwiseNode, carry, note_reads, select, times
-from pullback.ops.families.functions import introduce, is_operand, not_implemented, refuse_operand
+from pullback.ops.families.functions import function_of, introduce, is_operand, not_implemented, refuse_operand
 
 ndarray = np.ndarray
 _new = object.__new__
@@ -46,6 +46,8 @@ def binary(
         where the operator does not depend on that argument differentiably.
     forward
         ``forward(xp, a, b)``, where the namespace has no function `name`.
+    doc
+        The first line of the docstring, of the operator and of its function: the function, then the vjp.
     numbers_count
         A number or array beside a Tensor is shown in the graph as a Tensor without gradients, as torch does for ``+ - * /``.
     """
@@ -97,6 +99,8 @@ def binary(
     ufunc = getattr(np, name, None) if forward is None else (lambda a, b: run(np, a, b))
     if ufunc is not None:
         _quicken_binary(name, operator, ufunc, partials, uses, None if numbers_count else NOT_A_TENSOR)
+    else:
+        operator.apply = staticmethod(function_of(operator, name, "a", "b"))
     return operator
 
 
