@@ -28,7 +28,7 @@ def main(show=print):
     x = pb.tensor(0.5, requires_grad=True)
     y = Sigmoid.apply(x)
     (dx,) = pb.autograd.grad(y, x, create_graph=True)
-    (ddx,) = pb.autograd.grad(dx, x)
+    (ddx,) = pb.autograd.grad(dx, x, retain_graph=True)  # the picture shows what is saved
 
     s = 1 / (1 + math.exp(-0.5))
     show("y", y, "should be", s)

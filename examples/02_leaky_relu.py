@@ -25,7 +25,7 @@ class LeakyReLU(pb.Function):
 def main(show=print):
     x = pb.tensor([-2.0, -1.0, 0.0, 1.0, 2.0], requires_grad=True)
     y = LeakyReLU.apply(x, 0.1)
-    y.sum().backward()
+    y.sum().backward(retain_graph=True)  # the picture shows what is saved
     show("y", y, "should be", [-0.2, -0.1, 0.0, 1.0, 2.0])
     show("x.grad", x.grad, "should be", [0.1, 0.1, 0.1, 1.0, 1.0])
 

@@ -40,7 +40,7 @@ def main(show=print):
     nodes = [y.grad_fn]
     while nodes[-1].next_functions[0][0].name() == "SinBackward":
         nodes.append(nodes[-1].next_functions[0][0])
-    y.backward()
+    y.backward(retain_graph=True)  # the picture shows what is saved
 
     value, slope = 1.0, 1.0  # the same chain by hand
     for _ in range(10):

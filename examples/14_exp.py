@@ -29,7 +29,7 @@ def main(show=print):
     y = Exp.apply(x)
     (dx,) = pb.autograd.grad(y, x, create_graph=True)
     (ddx,) = pb.autograd.grad(dx, x, create_graph=True)
-    (dddx,) = pb.autograd.grad(ddx, x)
+    (dddx,) = pb.autograd.grad(ddx, x, retain_graph=True)  # the picture shows what is saved
     show("y", y, "should be", math.e)
     show("dy/dx", dx, "should be", math.e)
     show("d²y/dx²", ddx, "should be", math.e)

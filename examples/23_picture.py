@@ -32,7 +32,7 @@ def main(show=print):
         show(line)
 
     (connected,) = pb.autograd.grad(y, x, create_graph=True)
-    (bare,) = pb.autograd.grad(y, x)
+    (bare,) = pb.autograd.grad(y, x, retain_graph=True)  # the picture shows what is saved
     dot = pb.make_dot(connected, {"x": x, "dy/dx": connected})
     show("with create_graph, dy/dx hangs on x", "AccumulateGrad" in dot.source)
     show("without, it is a bare number", "AccumulateGrad" not in pb.make_dot(bare, {"dy/dx": bare}).source)

@@ -46,8 +46,5 @@ DELIBERATE = {
 }
 
 NOT_OFFERED = {
-    "e14": "allow_mutation_on_saved_tensors",
-    "e15": "torch.autograd._unsafe_preserve_version_counter",
     "j3b": "the vmap staticmethod of a Function: vmap is a loop here",
-    "j6": "a refusal of backward() inside torch.func.grad",
 }

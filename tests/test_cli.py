@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -190,6 +191,23 @@ def test_list_names_programs_and_runs_none(programs, capsys):
 def test_only_takes_names_numbers_and_files(programs, word, capsys):
     programs(p02_crash=CRASH)
     assert cli.main(["demo", "--no-files", "--only", word]) == 0
+    assert cli.main(["demo", "--no-files", word]) == 0
+
+
+def test_programs_may_be_named_in_both_ways_at_once(programs, capsys):
+    programs(p02_second=GOOD, p03_crash=CRASH)
+    assert cli.main(["demo", "--no-files", "1", "--only", "second"]) == 0
+    assert "2 programs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("word", "answer"),
+    [("sinh", "there are 15_sinh_extra and 16_sinh_on_ctx\n"), ("extra", "there is 15_sinh_extra\n")],
+)
+def test_part_of_a_name_is_answered_with_the_programs_it_may_mean(programs, word, answer, capsys):
+    programs(p15_sinh_extra=GOOD, p16_sinh_on_ctx=GOOD)
+    assert cli.main(["demo", "--no-files", word]) == 2
+    assert capsys.readouterr().err.endswith(answer)
 
 
 def test_only_with_an_unknown_name_is_wrong_usage(programs, capsys):
@@ -203,7 +221,9 @@ def test_only_with_an_unknown_name_is_wrong_usage(programs, capsys):
 def test_graphs_are_written_and_named(tmp_path, capsys):
     out = tmp_path / "graphs"
     assert cli.main(["demo", "--json", "--only", "square", "--out", str(out)]) == 0
-    (program,) = json.loads(capsys.readouterr().out)["programs"]
+    document = json.loads(capsys.readouterr().out)
+    (program,) = document["programs"]
+    assert document["page"] == str(out / "index.html")
     assert sorted(Path(file).name for file in program["files"]) == ["03_square.dot", "03_square.svg"]
     assert "SquareBackward" in (out / "03_square.dot").read_text(encoding="utf-8")
     assert (out / "03_square.svg").read_text(encoding="utf-8").lstrip().startswith(("<svg", "<?xml"))
@@ -213,7 +233,32 @@ def test_the_default_folder_is_in_the_working_directory(tmp_path, monkeypatch, c
     monkeypatch.chdir(tmp_path)
     assert cli.main(["demo", "--only", "square"]) == 0
     assert (tmp_path / "pullback-demo" / "03_square.svg").is_file()
-    assert "pullback-demo/03_square.dot, .svg" in capsys.readouterr().out.replace("\\", "/")
+    text = capsys.readouterr().out.replace("\\", "/")
+    assert "pullback-demo/03_square.dot, .svg" in text
+    assert text.splitlines()[-1] == "The graphs are in pullback-demo; pullback-demo/index.html shows them in a browser."
+
+
+def test_the_page_shows_every_picture_that_there_is(tmp_path, capsys):
+    for number in ("03", "01"):  # the second run leaves the first picture where it is
+        assert cli.main(["demo", number, "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert page.count("<svg ") == 2
+    assert page.index("Sigmoid: what") < page.index("Square: save")
+    assert (tmp_path / "01_sigmoid.svg").read_text(encoding="utf-8") in page
+    assert "prefers-color-scheme: dark" in page
+    assert not re.search(r"(?:src|href|url)\W*=?\W*(?:https?:|/)", page), "the page needs nothing else"
+
+
+def test_without_a_picture_there_is_no_page(programs, tmp_path, capsys):
+    assert cli.main(["demo"]) == 0
+    assert not (tmp_path / "pullback-demo").exists()
+    assert "index.html" not in capsys.readouterr().out
+
+
+def test_the_help_names_commands_that_exist(capsys):
+    assert cli.main([]) == 0
+    named = set(re.findall(r"^  pullback (\w+)", capsys.readouterr().out, re.MULTILINE))
+    assert named <= {*cli.COMMANDS, "version"}
 
 
 def test_a_folder_that_cannot_be_made_is_wrong_usage(tmp_path, capsys):

@@ -719,6 +719,17 @@ def test_a_digraph_is_shown_in_a_notebook_without_any_program(monkeypatch):
         picture.pipe("svg")
 
 
+@pytest.mark.parametrize("how", ["render", "view"])
+def test_without_the_program_graphviz_says_so_and_a_note_says_what_works(how, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    picture = draw.make_dot(*square_with_gradient())
+    with pytest.raises(sys.modules["graphviz"].ExecutableNotFound, match="dot") as info:
+        getattr(picture, how)()
+    (note,) = info.value.__notes__
+    assert "pullback.draw.save(out, 'graph.svg')" in note
+
+
 def test_a_picture_shows_itself():
     var, params = square_with_gradient()
     picture = draw.Picture(var, params)

@@ -3,6 +3,7 @@
 import itertools
 import operator
 import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
@@ -99,6 +100,43 @@ def test_arrays_of_objects_keep_what_they_hold(x):
     np.testing.assert_array_equal(held[0].numpy(), X)
     np.testing.assert_array_equal(doubled[0].numpy(), 2 * X)
     np.testing.assert_array_equal(quadrupled[0].numpy(), 4 * X)
+
+
+def holders(*tensors):
+    array = np.empty(len(tensors), object)
+    array[:] = tensors
+    return array
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda held, others, x: others * (held * 2.0),
+        lambda held, others, x: held * 2.0 * others,
+        lambda held, others, x: others * (2.0 * (held if others.size else x)),
+    ],
+)
+def test_what_an_array_of_objects_holds_may_be_used_again_for_every_entry(x, g, compute):
+    """NumPy broadcasts it: the Tensor in `held * 2.0` is multiplied with each of the others."""
+    results = compute(holders(x), holders(g, g + 1, g + 2), x)
+    for k, result in enumerate(results):
+        np.testing.assert_array_equal(result.numpy(), 2 * X * (G + k))
+
+
+def test_looking_at_variables_keeps_none_alive(x, g):
+    part = x + 1
+    watched = weakref.ref(part)
+    product = 2 * part * g
+    del part
+    assert watched() is None
+    np.testing.assert_array_equal(product.numpy(), 2 * (X + 1) * G)
+
+
+def test_a_snapshot_of_variables_that_somebody_holds_stays(x, g):
+    variables = locals()
+    for _ in range(2):
+        2 * x * g
+    assert variables["x"] is x
 
 
 def test_compiled_code_that_calls_an_operator_twice(x, g):

@@ -5,6 +5,8 @@ Each check is a function of one record.  Exceptions are data in ``op_exceptions.
 
 from __future__ import annotations
 
+import doctest
+import inspect
 import itertools
 import warnings
 from collections.abc import Callable, Iterator
@@ -74,6 +76,12 @@ def reference(call: Call, values: Any = None) -> list[Any]:
     return [np.asarray(r) for r in as_list(call.record.reference(*args, **options))]
 
 
+def unobserved(call: Call) -> Call:
+    """The call, with the results as the operator returns them."""
+    call.record = replace(call.record, observe=None)
+    return call
+
+
 def seeded(outputs: Any) -> list[Any]:
     return directions_like(bare(outputs), np.random.default_rng(3))
 
@@ -98,9 +106,7 @@ def same(found: Any, expected: Any) -> None:
 @check(lambda record: record.reference is not None)
 def value(record: Record) -> None:
     """The value is that of the reference, on Tensors (which give Tensors) and on bare arrays."""
-    plain = replace(record, observe=None)
-    for call in calls(record):
-        call.record = plain
+    for call in map(unobserved, calls(record)):
         expected = reference(call)
         for wrap in (lambda x: x, Tensor):
             found = call([wrap(x) for x in call.arrays], wrap)
@@ -239,6 +245,15 @@ def forward_twice(record: Record) -> None:
             np.testing.assert_allclose(c, a, rtol=0, atol=1e-11 * scale)
 
 
+@check(differentiable)
+def place(record: Record) -> None:
+    """A result is an argument itself, or stands at a place in the graph where nothing else stands."""
+    for call in calls(record):
+        xs = [x * 1 for x in tensors(call.arrays)]
+        found = {id(t): t for t in (*xs, *with_gradient(unobserved(call)(xs)))}
+        assert len({t._resolved() for t in found.values()}) == len(found)
+
+
 @check(lambda record: not record.differentiable)
 def no_gradient(record: Record) -> None:
     """An operator without derivative gives results without gradient, whatever it is applied to."""
@@ -262,6 +277,22 @@ def recorded(record: Record) -> None:
 
 
 # ----------------------------------------------------------------------------------------------- what callers rely on
+@check(lambda record: record.elementwise)
+def introduced(record: Record) -> None:
+    """The function has its name, a docstring with parameters and an example that runs, and takes arrays by position only."""
+    function = record.call
+    assert function.__name__ == record.name
+    assert "Parameters" in function.__doc__
+    test = doctest.DocTestParser().get_doctest(inspect.cleandoc(function.__doc__), {}, record.name, None, 0)
+    assert test.examples, f"{record.name} has no example: see ops/examples.py"
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0
+    arrays = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+    assert arrays
+    assert all(p.kind is p.POSITIONAL_ONLY for p in arrays)
+
+
 @check()
 def unchanged(record: Record) -> None:
     """Neither the arguments nor the cotangents are written to: they may be read-only, and are the same afterwards."""

@@ -107,6 +107,13 @@ def test_runs_as_a_script(name, capsys):
     assert output.err == ""
 
 
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_picture_shows_what_is_saved(name, outcomes):
+    drawable = outcomes[name].drawable
+    if drawable:
+        assert "released" not in pullback.draw.text(tuple(drawable.values()), drawable)
+
+
 def test_runs_from_the_shell():
     done = subprocess.run(
         [sys.executable, "-W", "error", str(FOLDER / "03_square.py")], capture_output=True, text=True, check=False

@@ -293,7 +293,7 @@ def test_output_shapes_that_depend_on_values_are_refused():
 
 def test_func_that_changes_its_input():
     def writes(x):
-        x.detach().numpy()[0] += 1
+        x.data.numpy()[0] += 1
         return x * 2
 
     assert "in place" in str(caught(writes, leaf([1.0]), "input changed"))
@@ -399,6 +399,13 @@ def test_the_kind_of_mistake_is_recognised(name):
     error = caught(rule(forward, backward), leaf(x), "mismatch")
     assert error.pattern == pattern
     assert text in notes(error)
+
+
+def test_half_of_two_elements_is_not_taken_for_a_mean():
+    error = caught(rule(lambda x: x * x, lambda g, x: x * g), leaf([1.0, 2.0]), "mismatch")
+    assert error.pattern == "factor"
+    assert "0.5 times" in notes(error)
+    assert "mean" not in notes(error)
 
 
 def test_a_forgotten_second_argument_is_recognised():
@@ -800,6 +807,19 @@ def test_jumps():
         assert gradcheck(rule(np.floor, lambda g, x: 0 * g), leaf([1.0, 2.5]))
     caught(rule(np.floor, lambda g, x: g), leaf([1.0]), "jump")
     caught(rule(np.round, lambda g, x: g), leaf([1.2, 2.2]), "mismatch")
+
+
+@pytest.mark.parametrize("values", [0.3, [0.3], [0.3, 1.2], [[0.3, 1.2, -2.4]]])
+def test_a_straight_through_rule_of_a_step_is_told_from_a_mixed_output(values):
+    straight_through = rule(np.round, lambda g, x: g)
+    error = caught(straight_through, leaf(values), "mismatch")
+    assert error.pattern == "step"
+    assert "func is constant around this point" in notes(error)
+    assert "straight-through" in notes(error)
+
+
+def test_a_tiny_slope_is_no_step():
+    assert caught(rule(lambda x: 1e-7 * x, lambda g, x: g), leaf([0.3, 1.2]), "mismatch").pattern != "step"
 
 
 def test_edges_of_the_domain():

@@ -505,21 +505,21 @@ def test_changing_the_shape_makes_saved_values_stale_and_is_refused_under_views(
         y.unsqueeze_(0)
 
 
-# -------------------------------------------------------------------------------------------------- immutable libraries
+# ------------------------------------------------------------------------------------------------------ other libraries
 def strict(values, requires_grad=False):
     return pb.Tensor(array_api_strict.asarray(values), requires_grad)
 
 
-def test_other_libraries_are_rebound():
+def test_item_assignment_in_other_libraries():
     x = strict([1.0, 2.0, 3.0], True)
     v = strict(5.0, True)
     y = x * 1.0
     y[0] = v
     y[array_api_strict.asarray([False, True, False])] = 7.0
-    y[2:] = y[2:] * y[2:]
+    y[2:] = y[2:] * 3.0
     assert np.asarray(y._array).tolist() == [5.0, 7.0, 9.0]
     gx, gv = pb.autograd.grad(pb.sum(y), (x, v))
-    assert np.asarray(gx._array).tolist() == [0.0, 0.0, 6.0]
+    assert np.asarray(gx._array).tolist() == [0.0, 0.0, 3.0]
     assert np.asarray(gv._array).item() == 1.0
     with pb.no_grad():
         x[0] = 4.0

@@ -1,15 +1,19 @@
 """Memory of large results that died is used again; memory that anybody can still see is not."""
 
+import ast
 import functools
 import gc
 import operator
+import pathlib
 import tracemalloc
 
 import numpy as np
 import pytest
 
 import pullback as pb
+import pullback.torch as pt
 from pullback.core import recycling
+from pullback.core.versions import BORROWED
 
 SIZE = 2 * recycling.LARGE
 X, G = np.random.default_rng(0).random((2, SIZE))
@@ -278,3 +282,62 @@ def test_the_order_of_a_result_does_not_depend_on_what_waits(orders):
         result = waiting * waiting
         del result
     assert (operand * operand)._array.strides == (operand._array * operand._array).strides
+
+
+def _exchanges(function):
+    """Names whose ``_array`` is assigned in a function that did not make them itself."""
+    made = {
+        target.id
+        for statement in ast.walk(function)
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.value).startswith("_new(")
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
+    for statement in ast.walk(function):
+        targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+        for target in targets if isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign) else ():
+            for part in ast.walk(target):
+                if isinstance(part, ast.Attribute) and part.attr == "_array" and isinstance(part.ctx, ast.Store):
+                    name = ast.unparse(part.value)
+                    if name not in made and not (function.name == "__init__" and name == "self"):
+                        yield name
+
+
+def test_only_one_function_gives_a_tensor_another_array():
+    """The memory of the old one may be watched, and whoever watches it has to be told."""
+    package = pathlib.Path(pb.__file__).parent
+    found = {
+        (path.relative_to(package).as_posix(), function.name, name)
+        for path in package.rglob("*.py")
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef)
+        for name in _exchanges(function)
+    }
+    found.discard(("core/recycling.py", "_references_while_dying", "holder"))  # no Tensor
+    assert found == {("core/wrapping.py", "hold_another_array", "tensor")}
+
+
+def resized(t):
+    return pt.Tensor.resize_(t, t._array.size)
+
+
+def data_replaced(t):
+    t.data = pb.zeros(3)
+
+
+def written_as_a_cotangent(t):
+    t._buffer = BORROWED
+    t += 1
+
+
+@pytest.mark.parametrize("replace", [resized, data_replaced, written_as_a_cotangent])
+def test_the_first_array_of_a_tensor_that_got_another_one_belongs_to_who_holds_it(replace):
+    rows = int(SIZE**0.5)
+    x, other = (pt.from_numpy(np.full((rows, rows), value, order="F")) for value in (1.0, 5.0))
+    x * 2.0
+    t = x * 2.0
+    seen = t.numpy()
+    replace(t)
+    del t
+    _results = other * 3.0, other * 2.0
+    assert seen[0, 0] == 2

@@ -17,6 +17,7 @@ import pullback as pb
 import pullback.torch as torch
 from pullback.core.modes import no_grad
 from pullback.ops.registry import REGISTRY
+from pullback.torch._missing import OF_TENSORS, Missing
 
 # x, y: (3, 4); p: positive (3, 4); v, w: (4,); m: positive definite (3, 3); t: (2, 3, 4); s: 0-d float64
 # f: float32 (3, 4); i: int64 (3, 4); k: indices (2, 4); j, q: 1-d indices; b: booleans (3, 4); c: complex (3, 4)
@@ -602,6 +603,42 @@ def test_a_missing_name_says_what_to_use():
     assert not hasattr(torch, "no_such_name")
 
 
+@pytest.mark.parametrize(
+    ("look", "found"),
+    [
+        (lambda: torch.astype, "pullback.astype (with the arguments of the Array API standard), Tensor"),
+        (lambda: torch.softplus_loss, "Write instead: Tensor operators"),
+        (lambda: torch.softplus, "pullback.torch.nn.functional.softplus, Tensor"),
+        (lambda: torch.nn.Linear, "Write instead: Tensor operators"),
+        (lambda: torch.nn.functional.vecdot, "pullback.torch.linalg.vecdot, Tensor"),
+        (lambda: torch.zeros(2).argwhere, "pullback.torch.argwhere, Tensor"),
+    ],
+)
+def test_a_missing_name_is_said_to_be_elsewhere_only_if_it_is(look, found):
+    with pytest.raises(AttributeError) as caught:
+        look()
+    notes = "".join(caught.value.__notes__)
+    assert found in notes
+    assert "if it exists" not in notes
+
+
+def test_a_missing_attribute_of_a_tensor_says_what_to_use():
+    x = torch.zeros(2)
+    with pytest.raises(AttributeError, match=r"Tensor has no attribute 'as_strided'") as caught:
+        x.as_strided((1,), (1,))
+    assert "indexing" in "".join(caught.value.__notes__)
+    assert not hasattr(x, "to_sparse")
+    with pytest.raises(AttributeError, match="no attribute 'exq'"):
+        x.exq  # noqa: B018
+
+
+@pytest.mark.torch
+def test_every_attribute_of_torchs_tensors_is_there_or_said_to_be_missing():
+    real = pytest.importorskip("torch").Tensor
+    here = {name for name in dir(torch.Tensor) if not isinstance(vars(torch.Tensor).get(name), Missing)}
+    assert {name for name in dir(real) if not name.startswith("_")} - here == set(OF_TENSORS)
+
+
 def test_there_is_no_gpu():
     with pytest.raises(RuntimeError, match="no device cuda"):
         torch.zeros(1).cuda()
@@ -1092,3 +1129,18 @@ def test_segment_sum():
     assert SegmentSum.apply(values, segments, 3).tolist() == [[4.0, 6.0], [6.0, 7.0], [2.0, 3.0]]
     assert torch.autograd.gradcheck(SegmentSum.apply, (values, segments, 3))
     assert torch.autograd.gradgradcheck(SegmentSum.apply, (values, segments, 3))
+
+
+def test_what_was_resized_after_it_was_saved_is_stale():
+    weights, x = torch.tensor([[1.0, 2.0, 3.0]]), torch.ones(2, 3, requires_grad=True)
+    y = weights * x
+    weights.resize_(3, 1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_what_has_views_is_not_resized():
+    base = torch.zeros(1, 3)
+    _view = base[0]
+    with pytest.raises(RuntimeError, match="has views"):
+        base.resize_(3)

@@ -42,8 +42,9 @@ def cube(x):
 @pytest.mark.parametrize(
     ("x", "kind"),
     [
-        (2.0, np.float64),
-        (2, np.float64),
+        (2.0, float),
+        (2, float),
+        (2 + 0j, complex),
         (np.float64(2.0), np.float64),
         (np.float32(2.0), np.float32),
         (np.array(2.0), np.ndarray),
@@ -52,15 +53,15 @@ def cube(x):
     ],
 )
 def test_a_gradient_is_of_the_kind_of_its_argument(x, kind):
-    f = lambda t: cube(t).sum()  # noqa: E731
+    f = lambda t: pb.real(cube(t).sum())  # noqa: E731
     g = grad(f)(x)
     assert type(g) is kind
     assert np.shape(g) == np.shape(x)
-    assert float(np.asarray(g).item()) == 12
+    assert np.asarray(g).item() == 12
     value, again = value_and_grad(f)(x)
-    assert isinstance(value, pb.Tensor) == isinstance(x, pb.Tensor)
+    assert type(value) is {np.ndarray: np.float64, complex: float}.get(kind, kind)
     assert float(value) == 8
-    assert again.dtype == g.dtype
+    assert type(again) is kind
 
 
 def test_tensors_that_come_out_are_not_connected_to_anything():
@@ -175,7 +176,7 @@ def test_gradients_nest_to_any_order():
     for order in range(6):
         f = grad(f)
         assert f(0.7) == pytest.approx(expected[order % 4](0.7), rel=1e-14)
-        assert isinstance(f(0.7), np.float64)
+        assert type(f(0.7)) is float
 
 
 def test_an_inner_derivative_is_not_confused_with_an_outer_one():
@@ -243,7 +244,7 @@ def test_inside_no_grad_derivatives_are_right_and_not_connected():
         curvature = hessian(lambda t: w * t**3)(3.0)
     assert not g.requires_grad
     assert (g.item(), number, curvature) == (54, 54, 36)
-    assert isinstance(number, np.float64)
+    assert type(number) is float
 
 
 def test_no_grad_inside_means_a_constant():
@@ -348,7 +349,8 @@ def test_arguments_and_results_may_be_structures():
     assert g["w"].tolist() == [15, 20]
     assert g["x"][0].tolist() == [5, 10]
     assert g["x"][1] == 11
-    assert type(g["x"][1]) is np.float64
+    assert type(g["x"][1]) is float
+    assert repr(grad(lambda t: t["a"] * t["b"][0])({"a": 2.0, "b": [3.0]})) == "{'a': 3.0, 'b': [2.0]}"
     found = jacobian(lambda x: Pair(x * x, {"sum": x.sum()}))(np.array([1.0, 2.0]))
     assert type(found) is Pair
     assert found.left.tolist() == [[2, 0], [0, 4]]
@@ -489,3 +491,72 @@ def test_arrays_of_another_library_stay_in_it():
         np.testing.assert_allclose(np.asarray(found), expected)
     value, tangent = jvp(wave, (x,), (x,))
     assert type(value) is type(tangent) is type(x)
+
+
+# -------------------------------------------------------------------------------------- values that leave the function
+def filled(a):
+    out = np.zeros(2)
+    out[0], out[1] = a[0] * 2, a[1] ** 2
+    return pb.asarray(out).sum()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: math.sin(a.sum()),
+        lambda a: a[0] * math.sin(a[1]),
+        lambda a: float((a * a).sum()),
+        lambda a: (a * a).sum().item(),
+        lambda a: sum(math.exp(-v) for v in a),
+        lambda a: abs(complex(a[0])),
+        lambda a: sum(a.tolist()),
+        lambda a: pb.tensor(a).sum(),
+        filled,
+    ],
+)
+@pytest.mark.parametrize("transform", [grad, hessian, value_and_grad, jacobian])
+def test_a_number_that_leaves_the_function_is_refused(transform, f):
+    with pytest.raises((RuntimeError, ValueError)) as caught:
+        transform(f)(np.array([1.0, 2.0]))
+    error = caught.value.__cause__ or caught.value  # NumPy says in words of its own that an entry could not be set
+    assert "takes a value out of a function that is being differentiated" in str(error)
+    assert "pullback.sin(x) for math.sin(x)" in "".join(error.__notes__)
+
+
+def test_what_is_no_function_of_the_argument_may_leave():
+    shown = []
+
+    def f(a):
+        shown.append(f"{a:.1f} {a}")
+        scale = math.sin(a.detach())
+        weight = pb.tensor(2.0, requires_grad=True)
+        steps = int(a) if a > 1 else 0
+        return a * a * scale + float(weight * 3) * a + steps
+
+    assert grad(f)(1.5) == pytest.approx(3 * math.sin(1.5) + 6)
+    assert shown
+
+
+def test_numbers_leave_again_after_a_transform_or_an_error_in_it():
+    x = pb.tensor(2.0, requires_grad=True)
+    grad(lambda a: a * a)(1.0)
+    with pytest.raises(ZeroDivisionError):
+        grad(lambda a: 1 // 0)(1.0)
+    assert float(x * 3) == (x * 3).item() == 6
+
+
+def test_inside_a_custom_function_values_may_leave():
+    class Sin(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return pb.asarray(math.sin(x))
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * math.cos(x)
+
+    assert grad(Sin.apply)(1.0) == math.cos(1.0)
+    with pytest.raises(RuntimeError, match="refused"):
+        grad(grad(Sin.apply))(1.0)

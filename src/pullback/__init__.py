@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from pullback import autograd
+from pullback.core.errors import DerivativeRefused
 from pullback.core.function import Function, once_differentiable
 from pullback.core.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from pullback.core.primitive import Primitive
@@ -24,6 +25,7 @@ globals().update(_array_api._exports)
 
 __version__ = "0.1.0"
 __all__ = [
+    "DerivativeRefused",
     "Function",
     "GradcheckError",
     "Primitive",

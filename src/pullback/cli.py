@@ -15,12 +15,12 @@ COMMANDS = {"demo": "pullback.demo.command"}
 
 DESCRIPTION = """\
 pullback differentiates Python programs. You write an operator once, forward and backward with a ctx, and it can be
-differentiated to any order; the commands here show that, check it and look for mistakes.
+differentiated to any order. This command shows it; the work is done in Python, as below.
 """
 EPILOG = """\
 examples:
   pullback demo                   a course of short programs, every number checked
-  pullback demo --only square     one of them
+  pullback demo square            one of them
   pullback demo --help            more about a command
 
 in Python:

@@ -7,7 +7,8 @@
 
 The functions are ordinary Python on arrays: they receive Tensors in the place of the arguments that are differentiated.
 
-*What comes in goes out*: numbers and arrays give numbers and arrays, Tensors give Tensors.  There is one exception, so
+*What comes in goes out*: Python's numbers give Python's numbers, NumPy's give NumPy's, arrays give arrays, Tensors give
+Tensors.  There is one exception, so
 that no derivative is ever cut off silently: a result that depends on *other* Tensors that require gradients (captured
 ones, or those of an enclosing transform) is a Tensor, connected to them.
 
@@ -30,6 +31,7 @@ from pullback.core import arrays, modes
 from pullback.core.differentiate import grad as _grad
 from pullback.core.errors import lesson
 from pullback.core.graph import Node, next_number, reach
+from pullback.core.leaving import running_transforms
 from pullback.core.recorded import Recorded
 from pullback.core.tangents import at, carries, settled
 from pullback.core.tensor import Tensor, wrap
@@ -148,7 +150,9 @@ class _Call:
             variables[k] = [_variable(leaf, what, self.recording, lasting) for leaf in _leaves(args[k])]
         self.flat = [x for k in self.positions for x in variables[k]]
         self.args = [_like(arg, iter(variables[k])) if k in variables else arg for k, arg in enumerate(args)]
-        self.plain = not any(isinstance(leaf, Tensor) for leaf in _leaves(self.given))
+        given = _leaves(self.given)
+        self.plain = not any(isinstance(leaf, Tensor) for leaf in given)
+        self.example = 0.0 if all(type(leaf) in _NUMBERS for leaf in given) else np.float64(0)
 
     def run(self, kwargs: dict[str, Any], has_aux: bool = False) -> tuple[Any, Any]:
         """Call the function on the variables: what it returned, and the auxiliary part of that."""
@@ -178,9 +182,11 @@ class _Call:
         return bool(leaves) or any(n.__class__ is Variable and n.open and n not in own for n in order)
 
     def __enter__(self) -> _Call:
+        running_transforms.add(id(self))
         return self
 
     def __exit__(self, *exception: object) -> None:
+        running_transforms.discard(id(self))
         for x in self.flat:
             x._resolved()[0].open = False
 
@@ -210,7 +216,7 @@ class _Call:
     def _as_given(self, found: Tensor, given: Any) -> Any:
         if self.connected or found.requires_grad or isinstance(given, Tensor) or carries(found):
             return found
-        return _bare(found._array, scalar=not isinstance(given, np.ndarray))
+        return _bare(found._array, given)
 
     def leave(self, tree: Any) -> Any:
         """What the function returned, as its caller gets it."""
@@ -221,7 +227,7 @@ class _Call:
             return value
         if carries(value):
             return settled(value)
-        return _bare(value._array, scalar=True) if self.plain else wrap(type(value), value._array)
+        return _bare(value._array, self.example) if self.plain else wrap(type(value), value._array)
 
 
 def _positions(f: Any, args: tuple[Any, ...], argnums: Any) -> tuple[int, ...]:
@@ -236,11 +242,16 @@ def _positions(f: Any, args: tuple[Any, ...], argnums: Any) -> tuple[int, ...]:
     return tuple([k % len(args) for k in wanted])
 
 
-def _bare(array: Any, scalar: bool) -> Any:
-    """An array of the caller's own: a writable copy; a NumPy scalar, as NumPy's functions give, where one is wanted."""
+_NUMBERS = (float, int, complex)
+
+
+def _bare(array: Any, given: Any) -> Any:
+    """An array of the caller's own: a writable copy; one entry as a number of the kind of `given`, Python's or NumPy's."""
     if not isinstance(array, np.ndarray):
         return array
-    return array[()] if scalar and array.ndim == 0 else np.array(array, order="C")
+    if array.ndim or isinstance(given, np.ndarray):
+        return np.array(array, order="C")
+    return array.item() if type(given) in _NUMBERS else array[()]
 
 
 def _one_or_all(argnums: Any, entries: tuple[Any, ...]) -> Any:
@@ -307,7 +318,7 @@ def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: boo
     >>> def f(x):
     ...     return x ** 3
     >>> grad(f)(2.0), grad(grad(f))(2.0), grad(grad(grad(f)))(2.0)
-    (np.float64(12.0), np.float64(12.0), np.float64(6.0))
+    (12.0, 12.0, 6.0)
     """
     both = value_and_grad(f, argnums, has_aux)
 
@@ -369,7 +380,7 @@ def vjp(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
     >>> import numpy as np
     >>> value, pull = vjp(lambda x, y: x * y, np.array([1.0, 2.0]), 3.0)
     >>> value, pull(np.array([1.0, 10.0]))
-    (array([3., 6.]), (array([ 3., 30.]), np.float64(21.0)))
+    (array([3., 6.]), (array([ 3., 30.]), 21.0))
     """
     with _Call(f, args, tuple(range(len(args))), lasting=True) as call:
         value, aux = call.run({}, has_aux)

@@ -770,3 +770,103 @@ def test_another_array_library():
             found.append([np.asarray(fw.unpack_dual(t).tangent._array) for t in (z, g)])
             assert isinstance(fw.unpack_dual(g).tangent._array, type(x._array))
     np.testing.assert_allclose(found[0], found[1])
+
+
+# ------------------------------------------------------------------------------------- with the rest of the machine
+def test_gradients_with_tangents_have_places_of_their_own():
+    x = leaf([1.0, 2.0], True)
+    with fw.dual_level():
+        seed = dual([1.0, 1.0], [5.0, 5.0])
+        y = fw.make_dual(x, leaf([1.0, 1.0])) * 1.0
+        (g,) = grad(y, y, seed)
+        g *= 3.0
+        assert (seed.tolist(), tangent(seed)) == ([1.0, 1.0], [5.0, 5.0])
+        assert (g.tolist(), tangent(g)) == ([3.0, 3.0], [15.0, 15.0])
+
+
+def test_hooks_see_tangents():
+    seen = []
+    x = leaf(2.0, True)
+    with fw.dual_level():
+        y = fw.make_dual(x, leaf(1.0)) ** 2
+        y.register_hook(lambda g: seen.append(tangent(g)))
+        y.register_hook(lambda g: g * 2.0)
+        (g,) = grad(y * y, x)
+        assert (seen, g.item(), tangent(g)) == ([8.0], 64.0, 96.0)
+
+
+def test_state_outside_ctx_that_jvp_uses_is_no_constant():
+    class Outside(pb.Function):
+        kept = None
+
+        @staticmethod
+        def forward(ctx, x):
+            Outside.kept = x * x
+            return x * Outside.kept
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t * 3.0 * Outside.kept
+
+    x = leaf(2.0, True)
+    with fw.dual_level():
+        found = fw.unpack_dual(Outside.apply(fw.make_dual(x, leaf(1.0)))).tangent
+    assert found.item() == 12.0
+    with pytest.raises(pb.core.errors.DerivativeRefused, match=r"Outside\.kept"):
+        grad(found, x)
+
+
+def test_jvp_may_read_what_can_be_read_once():
+    class Once(pb.Function):
+        clear_saved_tensors_on_access = True
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            ctx.save_for_forward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g * ctx.saved_tensors[0]
+
+        @staticmethod
+        def jvp(ctx, t):
+            return 2 * t * ctx.saved_tensors[0]
+
+    x = leaf(3.0, True)
+    with fw.dual_level():
+        y = Once.apply(fw.make_dual(x, leaf(1.0)))
+        assert (tangent(y), grad(y, x)[0].item()) == (6.0, 6.0)
+
+
+def test_an_attribute_set_by_a_backward_does_not_hinder_a_tangent():
+    class Counted(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            ctx.last = 3 * x * x
+            return g * ctx.last
+
+    with fw.dual_level():
+        assert tangent(Counted.apply(dual(2.0, 1.0))) == 12.0
+
+
+def test_a_cut_of_a_dual_number_is_told_of():
+    x = leaf(2.0, True)
+    with fw.dual_level():
+        y = fw.make_dual(x, leaf(1.0)) * 3.0
+        z = leaf(1.0, True) * y.detach()
+        with pytest.raises(RuntimeError) as caught:
+            grad(z, x)
+    assert "detach()" in "".join(caught.value.__notes__)
+    assert "test_forward.py" in "".join(caught.value.__notes__)

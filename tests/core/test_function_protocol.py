@@ -2,6 +2,7 @@
 
 import collections
 import copy
+import inspect
 import threading
 import warnings
 
@@ -212,6 +213,14 @@ def test_ctx_methods_on_the_class_or_an_instance_are_explained(name):
     for owner in (Square, instance, pb.Function):
         with teaches(RuntimeError, name, "not on the ctx", notes=[f"ctx.{name}(...)", "first parameter of forward"]):
             getattr(owner, name)(leaf(1.0))
+
+
+@pytest.mark.parametrize("name", ["save_for_backward", "mark_dirty", "set_materialize_grads"])
+def test_help_on_the_class_shows_what_the_ctx_offers(name):
+    stub, method = getattr(pb.Function, name), getattr(Square._node, name)
+    assert stub.__doc__ == method.__doc__
+    assert stub.__name__ == name
+    assert list(inspect.signature(stub).parameters) == list(inspect.signature(method).parameters)
 
 
 def test_state_on_self_with_save_on_the_class_is_caught_inside_forward():
@@ -934,13 +943,17 @@ class TestWhatBackwardReturns:
             RuntimeError,
             "CustomBackward",
             "incorrect number of gradients (expected 2, got 3)",
-            notes=["alpha, beta", "position"],
+            notes=["return grad_alpha, grad_beta, ", "position"],
         ):
             self.pull(lambda g: (g, g, g), create_graph)
 
     def test_too_few(self, create_graph):
         for backward in (lambda g: g, lambda g: (g,)):
-            with teaches(RuntimeError, "incorrect number of gradients (expected 2, got 1)", notes=["alpha, beta"]):
+            with teaches(
+                RuntimeError,
+                "incorrect number of gradients (expected 2, got 1)",
+                notes=["return grad_alpha, grad_beta, "],
+            ):
                 self.pull(backward, create_graph)
 
     def test_none_for_all_with_two_arguments(self, create_graph):

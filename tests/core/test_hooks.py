@@ -552,3 +552,85 @@ def test_hooks_on_the_node_of_a_leaf_see_the_gradient_and_survive_hooks_on_the_l
     y.backward()
     assert seen == [("tensor", 5.0), ("pre", 5.0), ("post", (), 5.0)]
     assert x.grad.item() == 5.0
+
+
+# ------------------------------------------------------------------------------------------------ hooks that write
+def _write_all(g):
+    g.mul_(3.0)
+
+
+def _write_one(g):
+    g[0] = 7.0
+
+
+def _write_data(g):
+    g.data.mul_(3.0)
+
+
+def _write_alias(g):
+    g.detach().mul_(3.0)
+
+
+def _register(kind, x, y, write):
+    def on_tensors(*groups):
+        for g in [g for group in groups for g in group]:
+            write(g)
+
+    if kind == "tensor":
+        y.register_hook(write)
+    elif kind == "leaf":
+        x.register_hook(write)
+    elif kind == "prehook":
+        y.grad_fn.register_prehook(on_tensors)
+    elif kind == "node":
+        y.grad_fn.register_hook(on_tensors)
+    elif kind == "accumulator":
+        y.grad_fn.next_functions[0][0].register_prehook(on_tensors)
+        y.grad_fn.next_functions[0][0].register_hook(on_tensors)
+    else:
+        x.register_post_accumulate_grad_hook(lambda x: write(x.grad))
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("write", [_write_all, _write_one, _write_data, _write_alias])
+@pytest.mark.parametrize("kind", ["tensor", "leaf", "prehook", "node", "accumulator", "accumulated"])
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_a_hook_that_writes_into_its_gradient_changes_nothing_else(kind, write, create_graph):
+    x, other, seed = leaf([1.0, 2.0]), leaf([1.0, 2.0]), pb.tensor([1.0, 1.0])
+    y = x + other
+    y.retain_grad()
+    _register(kind, x, y, write)
+    y.backward(seed, create_graph=create_graph)
+    assert seed.tolist() == [1, 1]
+    assert other.grad.tolist() == y.grad.tolist() == [1, 1]
+    if kind != "accumulated":  # there the gradient of x is what the hook was given
+        assert x.grad.tolist() == [1, 1]
+        first, second, middle = grad(x + other + y, [x, other, y], seed, create_graph=create_graph)
+        assert first.tolist() == second.tolist() == [2, 2]
+        assert (middle.tolist(), seed.tolist()) == ([1, 1], [1, 1])
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_gradient_that_a_hook_keeps_or_returns_is_not_the_result(create_graph):
+    x, kept, constant = leaf([1.0, 2.0]), [], pb.tensor([5.0, 5.0])
+    y, z = x * 1, x * 1
+    y.register_hook(kept.append)
+    z.register_hook(lambda g: constant)
+    results = grad([y, z], [y, z], [pb.ones(2), pb.ones(2)], create_graph=create_graph)
+    for result in results:
+        result.mul_(10.0)
+    assert (kept[0].tolist(), constant.tolist()) == ([1, 1], [5, 5])
+
+
+def test_what_was_computed_from_a_gradient_before_a_hook_wrote_into_it_keeps_its_values():
+    x, w, products = leaf([1.0, 2.0]), leaf([3.0, 4.0]), []
+    y = x * 1
+
+    def hook(g):
+        products.append(Product.apply(g, w))
+        with pb.no_grad():
+            g.mul_(10.0)
+
+    y.register_hook(hook)
+    grad(y, x, pb.ones(2), create_graph=True)
+    assert grad(products[0].sum(), w)[0].tolist() == [1, 1]

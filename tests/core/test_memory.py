@@ -320,3 +320,20 @@ def test_views_do_not_copy_their_base():
     finally:
         tracemalloc.stop()
     assert all(v._base is x for v in views)
+
+
+def test_a_leaf_takes_over_a_gradient_that_nobody_else_holds():
+    class Doubles(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            result = g * 2
+            made.append(weakref.ref(result._array))
+            return result
+
+    made, x = [], leaf([1.0, 2.0])
+    Doubles.apply(x).backward(ones_like(x))
+    assert made[0]() is x.grad._array

@@ -18,6 +18,7 @@ from core.helpers import (
     values,
 )
 from pullback.autograd import grad
+from pullback.core.masked import Masked
 from pullback.core.tensor import Tensor
 
 
@@ -521,3 +522,61 @@ def test_primitives_and_functions_mix_in_one_graph():
     around = [values(derivatives(lambda x: pb.exp(x * x) * pb.sin(x) * pb.sin(x), leaf(t + k * h), 2)) for k in (-1, 1)]
     np.testing.assert_allclose(found[1].item(), (around[1][0] - around[0][0]) / (2 * h), rtol=1e-6)
     np.testing.assert_allclose(found[2].item(), (around[1][1] - around[0][1]) / (2 * h), rtol=1e-6)
+
+
+CONSTANTS = {
+    "array": lambda: np.zeros(1),
+    "integers": lambda: np.zeros(1, dtype=int),
+    "another precision": lambda: np.zeros(1, dtype=np.float32),
+    "read-only": lambda: np.broadcast_to(0.0, (1,)),
+    "Tensor": lambda: pb.zeros(1),
+    "Tensor of another precision": lambda: pb.zeros(1, dtype=pb.float32),
+    "structural zeros": lambda: Masked(np.zeros(1), np.zeros(1, dtype=bool)),
+}
+
+
+@pytest.mark.parametrize("constant", CONSTANTS)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_rule_may_return_constants_in_any_form(constant, create_graph):
+    """Under leaves and results, past hooks, and differentiated again."""
+
+    class Double(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, ct):
+            return ct * 2, CONSTANTS[constant]()
+
+    x, y = leaf([1.0]), leaf([2.0])
+    for inner in (x, y), (x * x, y * y):
+        seen = []
+        for t in inner:
+            t.register_hook(lambda g, seen=seen: seen.append((type(g), type(g._array), g.dtype)))
+        found = grad(Double.apply(*inner), [x, y], pb.ones(1), create_graph=create_graph)
+        assert [g.tolist() for g in found] == [[2.0 if inner[0] is x else 4.0], [0.0]]
+        assert seen == [(Tensor, np.ndarray, np.float64)] * 2
+        if create_graph:
+            again = grad([g.sum() for g in found], [x, y])
+            assert [g.tolist() for g in again] == [[0.0 if inner[0] is x else 4.0], [0.0]]
+
+
+def test_a_constant_that_a_rule_returned_is_not_written_through_the_gradient():
+    kept = np.ones(1)
+
+    class Constant(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, ct):
+            return kept
+
+    x = leaf([1.0])
+    for create_graph in (False, True):
+        (g,) = grad(Constant.apply(x), x, pb.ones(1), create_graph=create_graph)
+        with pb.no_grad():
+            g.mul_(5.0)
+        assert kept.tolist() == [1]

@@ -331,7 +331,7 @@ CUTS = {
     "asarray": (lambda x: pb.tensor(np.exp(np.asarray(x))), "asarray"),
     "data": (lambda x: pb.exp(x.data), "data"),
     "item": (lambda x: pb.tensor(float(np.exp(x.item()))), "item"),
-    "float": (lambda x: pb.tensor(np.exp(float(x))), "item"),
+    "float": (lambda x: pb.tensor(np.exp(float(x))), "float"),
     "tolist": (lambda x: pb.tensor(np.exp(x.tolist())), "tolist"),
     "copy": (lambda x: pb.tensor(pb.exp(x)), "tensor"),
     "no_grad": (lambda x: quietly(pb.exp, x), "no_grad"),

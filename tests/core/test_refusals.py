@@ -1,6 +1,10 @@
 """Never silently wrong: where the graph was cut, a derivative of higher order is refused, on every route and at every order."""
 
+import array
+import collections
 import copy
+import decimal
+import fractions
 import functools
 import time
 import warnings
@@ -9,8 +13,23 @@ import numpy as np
 import pytest
 
 import pullback as pb
-from core.helpers import Exp, Item, Product, Spread, Square, Total, derivatives, leaf, ones_like, teaches, values
+import pullback.torch
+from core.helpers import (
+    Exp,
+    Item,
+    Product,
+    Spread,
+    Square,
+    Total,
+    calls_of,
+    derivatives,
+    leaf,
+    ones_like,
+    teaches,
+    values,
+)
 from pullback.autograd import grad
+from pullback.core import contents
 from pullback.core.errors import DerivativeRefused
 from pullback.core.refusal import constant, refused
 
@@ -104,8 +123,8 @@ BACKWARD_CUTS = {
     "detach_": (lambda x: pb.exp((x * 1).detach_()), "detach_"),
     "data": (lambda x: pb.exp(x.data), "data"),
     "item": (lambda x: float(np.exp(x.item())), "item"),
-    "float": (lambda x: float(np.exp(float(x))), "item"),
-    "complex": (lambda x: abs(np.exp(complex(x))), "item"),
+    "float": (lambda x: float(np.exp(float(x))), "float"),
+    "complex": (lambda x: abs(np.exp(complex(x))), "complex"),
     "tolist": (lambda x: float(np.exp(x.tolist())), "tolist"),
     "no_grad": (lambda x: quiet(pb.exp, x), "no_grad"),
     "no_grad, multiply": (lambda x: quiet(lambda: x * E / X), "no_grad"),
@@ -231,6 +250,48 @@ def test_looking_at_constants_is_no_cut():
             return g * x * float(scale), None
 
     np.testing.assert_allclose(values(derivatives(lambda x: Scaled.apply(x, constant_in), leaf(3.0))), [12.0, 4.0, 0.0])
+
+
+LOOKS = {
+    "print": print,
+    "text": lambda g: f"{g} {g!r} {g!s}",
+    "formatted": lambda g: f"{g:.3f} {pb.sum(g):12.5e} {format(g, '+.1f')}",
+    "compared": lambda g: bool(abs(g) > 10) or bool(pb.any(pb.isnan(g))),
+    "kept": lambda g: [].append(g),
+}
+
+
+@pytest.mark.parametrize("kind", [pb, pullback.torch], ids=["pullback", "torch"])
+@pytest.mark.parametrize("how", LOOKS)
+def test_what_the_message_proposes_for_looking_at_a_value_is_no_cut(how, kind, capsys):
+    class Looks(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            LOOKS[how](g * x)
+            LOOKS[how](g)
+            return g * 2 * x
+
+    x = kind.tensor(3.0, requires_grad=True)
+    (g,) = grad(Looks.apply(x) ** 2, x, create_graph=True)
+    assert grad(g, x)[0].item() == pytest.approx(12 * 9.0)
+
+
+@pytest.mark.parametrize("log", [lambda g: g.tolist(), lambda g: g.item(), lambda g: g.detach().tolist()])
+def test_a_refusal_of_logging_says_how_to_look(log):
+    def noisy(ctx, g):
+        log(g)
+        return g * ctx.saved_tensors[0]
+
+    for rule, x in ((operator(noisy), leaf(X) * 1), (primitive(noisy), leaf(X) * 1)):
+        (g,) = grad(rule.apply(x) ** 2, x, create_graph=True)
+        with teaches(DerivativeRefused, "second derivative", notes=["print(g)", "g.max() > 10", "log.append(g)"]):
+            grad(g, x)
 
 
 def test_asking_for_truth_or_shape_is_no_cut():
@@ -461,6 +522,34 @@ def closure(value):
     return lambda: value
 
 
+class LabelledList(list):
+    """A container with attributes."""
+
+
+def attribute_of(thing, value):
+    thing.extra = value
+    return thing
+
+
+def local_class(value):
+    class Local:
+        extra = value
+
+    return Local
+
+
+def deep_list(value):
+    for _ in range(5000):
+        value = [value]
+    return value
+
+
+def bottom_of(value):
+    while isinstance(value, list):
+        (value,) = value
+    return value
+
+
 CARRIERS = {
     "item": (lambda e: e.item(), lambda k: k),
     "float": (lambda e: float(e), lambda k: k),
@@ -485,6 +574,27 @@ CARRIERS = {
     "object array": (lambda e: np.array([e, None], dtype=object), lambda k: k[0]),
     "generator": (lambda e: (v for v in [e]), lambda k: next(k)),
     "iterator": (lambda e: iter([e]), lambda k: next(k)),
+    "list beside a closure": (lambda e: [e * 0 + 1, closure(e)], lambda k: k[0] * k[1]()),
+    "list beside a number": (lambda e: [e * 0 + 1, e.item()], lambda k: k[0] * k[1]),
+    "container in an object": (lambda e: boxed(Box, {"a": [e]}), lambda k: k.inner["a"][0]),
+    "object in an object": (lambda e: boxed(Box, boxed(SlotBox, (e,))), lambda k: k.inner.inner[0]),
+    "UserDict": (lambda e: collections.UserDict(e=e), lambda k: k["e"]),
+    "ChainMap": (lambda e: collections.ChainMap({}, {"e": e}), lambda k: k["e"]),
+    "attribute of a list": (lambda e: attribute_of(LabelledList([1]), e), lambda k: k.extra),
+    "attribute of a function": (lambda e: attribute_of(lambda: None, e), lambda k: k.extra),
+    "attribute of a class": (lambda e: local_class(e), lambda k: k.extra),
+    "instance of a class": (lambda e: local_class(e)(), lambda k: k.extra),
+    "array.array": (lambda e: array.array("d", [e.item()]), lambda k: k[0]),
+    "Fraction": (lambda e: fractions.Fraction(e.item()), lambda k: float(k)),
+    "Fraction in a list": (lambda e: [fractions.Fraction(e.item())], lambda k: float(k[0])),
+    "Decimal": (lambda e: decimal.Decimal(e.item()), lambda k: float(k)),
+    "text": (lambda e: repr(e.item()), lambda k: float(k)),
+    "text in a dict": (lambda e: {"e": repr(e.item())}, lambda k: float(k["e"])),
+    "text as a key": (lambda e: {repr(e.item()): 1}, lambda k: float(next(iter(k)))),
+    "bytes": (lambda e: e.numpy().tobytes(), lambda k: np.frombuffer(k)[0]),
+    "memoryview": (lambda e: memoryview(e.numpy()), lambda k: np.asarray(k)[()]),
+    "a deep list": (lambda e: deep_list(e), lambda k: bottom_of(k)),
+    "a long list": (lambda e: [None, 0.5, e] + [closure(1)] * (contents.LIMIT + 1), lambda k: k[2]),
 }
 
 
@@ -537,6 +647,124 @@ def test_numbers_on_ctx_that_do_not_depend_on_the_data_are_no_trouble():
     constant_in = pb.tensor(1.0)
     found = values(derivatives(lambda x: Plain.apply(x, constant_in), leaf(3.0)))
     np.testing.assert_allclose(found, [3.0, 1.0, 0.0])
+
+
+def test_constants_of_any_kind_are_no_trouble_though_a_value_left_the_graph():
+    class Plain(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            assert x.item() > 0
+            ctx.mode, ctx.tag, ctx.raw = "conv2d", ["2d", {"2": 0.5}], b"raw"
+            ctx.half, ctx.both, ctx.made = fractions.Fraction(1, 2), [x, 0.5, "1"], round(x.item())
+            ctx.save_for_backward(x)
+            return x * x * 0.5
+
+        @staticmethod
+        def backward(ctx, g):
+            assert (ctx.mode, ctx.tag, ctx.raw) == ("conv2d", ["2d", {"2": 0.5}], b"raw")
+            return g * 2 * ctx.both[0] * float(ctx.half) * (ctx.both[1] / 0.5)
+
+    np.testing.assert_allclose(values(derivatives(Plain.apply, leaf(3.0))), [3.0, 1.0, 0.0])
+
+
+def test_containers_with_the_like_of_tensors_and_closures_keep_their_versions():
+    """A list with a closure in it is looked after like one without."""
+
+    class Keeps(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.both = [x, lambda: None]
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 * ctx.both[0]
+
+    x = leaf(X)
+    np.testing.assert_allclose(values(derivatives(Keeps.apply, x, 2)), [2 * X, 2.0])
+    v = x * 1
+    y = Keeps.apply(v)
+    with pb.no_grad():
+        v += 1
+    with teaches(RuntimeError, "modified by an inplace operation", "ctx.both"):
+        y.backward()
+
+
+def test_a_random_value_beside_a_closure_is_refused():
+    """The closure comes from the second run of forward, the Tensors are vouched for one by one."""
+
+    class Noisy(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            noise.append(1.0)
+            ctx.both = [x * sum(noise), closure(x * 2)]
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.both[0] * ctx.both[1]()
+
+    noise, x = [], leaf(X)
+    (g,) = grad(Noisy.apply(x), x, create_graph=True)
+    assert g.item() == pytest.approx(2 * X * X)
+    with teaches(DerivativeRefused, "Noisy", "ctx.both", notes=["other values"]):
+        grad(g, x)
+
+
+@pytest.mark.parametrize("kind", [pb.Function, pb.Primitive])
+@pytest.mark.parametrize("how", ["objects", "lists", "Tensors", "numbers"])
+def test_what_is_nested_deeply_is_no_trouble_at_first_order(kind, how):
+    def forward(ctx, x):
+        value = {"Tensors": x, "numbers": 0.5}.get(how)
+        for _ in range(50_000):
+            value = boxed(Box, value) if how == "objects" else [value]
+        ctx.chain = value
+        return x * 2
+
+    def backward(ctx, g):
+        chain.append(ctx.chain)  # taken apart below: the destructor of 50 000 objects is recursive, too
+        return g * 2
+
+    chain = []
+    F = type("Deep", (kind,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+    x = leaf(X)
+    F.apply(x).backward()
+    assert x.grad.item() == 2.0
+    (g,) = grad(F.apply(x), x, create_graph=True)
+    try:
+        assert grad(g, x)[0].item() == 0.0
+    except DerivativeRefused as error:
+        assert "Deep" in str(error)  # noqa: PT017 - either is right
+    while chain:
+        value = chain.pop()
+        while value is not None and not isinstance(value, (float, pb.Tensor, np.ndarray)):
+            value = value.inner if how == "objects" else value[0]
+
+
+def test_long_lists_cost_little():
+    """Of numbers they are not looked at one by one in Python, and of anything else only so many."""
+
+    class Keeps(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.kept = kept
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = leaf(X)
+    for kept in (  # noqa: B007 - forward reads it
+        [0.5] * 500_000,
+        dict.fromkeys(range(500_000), 0.5),
+        [*[0.5] * 500_000, Box()],
+    ):
+        assert sum(calls_of(lambda: Keeps.apply(x)).values()) < 100
+    kept = [[Box()] for _ in range(5)]
+    for k in range(3 * contents.LIMIT):
+        kept[k % 5].append(boxed(Box, Box()))
+    assert sum(calls_of(lambda: Keeps.apply(x)).values()) < 20 * contents.LIMIT
 
 
 def test_shared_containers_are_walked_once():
@@ -604,6 +832,211 @@ def test_containers_that_contain_themselves():
     except DerivativeRefused:
         return
     np.testing.assert_allclose(values(found), [E, E])
+
+
+# ------------------------------------------------------------------------------------------------ state outside ctx
+class Outside:
+    """State of a module."""
+
+    value = None
+
+
+STORE = {}
+RECENT = []
+BUFFER, BUFFERS = pb.zeros(()), {"b": pb.zeros(())}
+CONSTANTS = {"one": pb.tensor(1.0), "layers": [pb.tensor([2.0])]}
+ONE = pb.tensor(1.0)
+
+
+def _store(value):
+    STORE["helper"] = value
+
+
+def _stored():
+    return STORE["helper"]
+
+
+def _global(x):
+    global LAST
+    LAST = pb.exp(x)
+
+
+def _in_cell():
+    value = None
+
+    def leave(cls, x):
+        nonlocal value
+        value = pb.exp(x)
+
+    return leave, lambda cls, ctx: value
+
+
+OUTSIDE = {
+    "dict": (lambda cls, x: STORE.update(v=pb.exp(x)), lambda cls, ctx: STORE["v"]),
+    "dict, kept for long": (lambda cls, x: STORE.setdefault(id(x), pb.exp(x)), lambda cls, ctx: STORE[id(ctx.x)]),
+    "list": (lambda cls, x: RECENT.append([pb.exp(x)]), lambda cls, ctx: RECENT[-1][0]),
+    "variable": (lambda cls, x: _global(x), lambda cls, ctx: LAST),
+    "closure": _in_cell(),
+    "class": (lambda cls, x: setattr_on(Outside, pb.exp(x)), lambda cls, ctx: Outside.value),
+    "helper": (lambda cls, x: _store(pb.exp(x)), lambda cls, ctx: _stored()),
+    "array": (lambda cls, x: STORE.update(a=np.exp(x.numpy())), lambda cls, ctx: pb.asarray(STORE["a"])),
+    "number": (lambda cls, x: STORE.update(n=pb.exp(x).item()), lambda cls, ctx: STORE["n"]),
+    "buffer in a dict": (lambda cls, x: BUFFERS["b"].copy_(pb.exp(x)), lambda cls, ctx: BUFFERS["b"].clone()),
+    "buffer": (lambda cls, x: BUFFER.copy_(pb.exp(x)), lambda cls, ctx: BUFFER.clone()),
+    "part of a buffer": (lambda cls, x: BUFFER[...].copy_(pb.exp(x)), lambda cls, ctx: BUFFER.clone()),
+}
+
+
+def setattr_on(owner, value):
+    owner.value = value
+
+
+@pytest.mark.parametrize("how", OUTSIDE)
+def test_what_forward_leaves_outside_of_ctx_is_refused(how):
+    leave, take = OUTSIDE[how]
+
+    class Careless(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.x = x
+            with warnings.catch_warnings():
+                leave(Careless, x)
+            return pb.exp(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * take(Careless, ctx)
+
+    x = leaf(X)
+    Careless.apply(x).backward()
+    np.testing.assert_allclose(x.grad.item(), E)
+    for _ in range(2):
+        (g,) = grad(Careless.apply(x), x, create_graph=True)
+        np.testing.assert_allclose(g.item(), E)
+        with teaches(DerivativeRefused, "second derivative of Careless", "outside of ctx", notes=["save_for_backward"]):
+            grad(g, x)
+
+
+@pytest.mark.parametrize("how", ["type(ctx)", "its name", "its dict"])
+def test_what_forward_leaves_on_the_class_is_refused(how):
+    class Careless(pb.Function):
+        table = {}  # noqa: RUF012
+
+        @staticmethod
+        def forward(ctx, x):
+            if how == "type(ctx)":
+                type(ctx).cached = pb.exp(x)
+            elif how == "its name":
+                Careless.cached = pb.exp(x)
+            else:
+                Careless.table["e"] = pb.exp(x)
+            return pb.exp(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            if how == "type(ctx)":
+                return g * type(ctx).cached
+            return g * (Careless.cached if how == "its name" else Careless.table["e"])
+
+    x = leaf(X)
+    (g,) = grad(Careless.apply(x), x, create_graph=True)
+    np.testing.assert_allclose(g.item(), E)
+    with teaches(DerivativeRefused, "second derivative of Careless", "cached" if how != "its dict" else "table"):
+        grad(g, x)
+
+
+def test_constants_from_outside_are_no_trouble():
+    """Also where they came to be between the calls, and beside counters, names, and what backward does not use."""
+
+    class Scaled(pb.Function):
+        half, history = pb.tensor(0.5), []
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.shape = x.shape
+            COUNTS["calls"] += 1
+            Scaled.history.append(x * 2)
+            ctx.save_for_backward(x)
+            return x * x * CONSTANTS["one"] * Scaled.half * 2 * ONE * CONSTANTS["layers"][0].sum() * SCALE
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            COUNTS["backward"] += 1
+            assert ctx.shape == x.shape
+            return g * 2 * x * CONSTANTS["one"] * Scaled.half * 2 * ONE * CONSTANTS["layers"][0].sum() * SCALE
+
+    x = leaf(3.0)
+    np.testing.assert_allclose(values(derivatives(Scaled.apply, x)), [12.0, 4.0, 0.0])
+    CONSTANTS["one"], CONSTANTS["layers"] = pb.exp(pb.tensor(0.0)), [pb.tensor([1.0, 1.0])]
+    np.testing.assert_allclose(values(derivatives(Scaled.apply, x)), [12.0, 4.0, 0.0])
+    assert COUNTS["calls"] == 2
+
+
+COUNTS = {"calls": 0, "backward": 0}
+SCALE = 1.0
+
+
+def test_arguments_may_be_kept_outside():
+    """Their place in the graph is known, as is that of what forward recorded."""
+
+    class Keeps(pb.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            with pb.enable_grad():
+                STORE["arguments"] = x * 2, w
+            return x * x * w
+
+        @staticmethod
+        def backward(ctx, g):
+            twice, w = STORE["arguments"]
+            return g * twice * w, None
+
+    w = pb.tensor(2.0)
+    np.testing.assert_allclose(values(derivatives(lambda x: Keeps.apply(x, w), leaf(3.0))), [12.0, 4.0, 0.0])
+
+
+def test_state_of_a_base_class_and_of_its_helpers_is_seen():
+    class Base(pb.Function):
+        table = {}  # noqa: RUF012
+
+        @staticmethod
+        def _put(value):
+            Base.table["e"] = value
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx._forward_cls.table["e"]
+
+    class Derived(Base):
+        @staticmethod
+        def forward(ctx, x):
+            ctx._forward_cls._put(pb.exp(x))
+            return pb.exp(x)
+
+    x = leaf(X)
+    (g,) = grad(Derived.apply(x), x, create_graph=True)
+    with teaches(DerivativeRefused, "second derivative of Derived", "Base.table"):
+        grad(g, x)
+
+
+def test_large_state_is_not_looked_at_again_and_again():
+    class Scaled(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * MANY.one
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * MANY.one
+
+    x = leaf(3.0)
+    np.testing.assert_allclose(values(derivatives(Scaled.apply, x, 2)), [1.0, 0.0])
+    assert sum(calls_of(lambda: Scaled.apply(x)).values()) < 20
+
+
+MANY = functools.reduce(lambda chain, _: boxed(Box, chain), range(1000), Box())
+MANY.one = pb.tensor(1.0)
 
 
 # ------------------------------------------------------------------------------------------------ once_differentiable
@@ -988,6 +1421,139 @@ def test_numbers_that_a_primitive_keeps_without_having_looked_at_the_data_are_co
             return ct * 2 * x * ctx.factor
 
     np.testing.assert_allclose(values(derivatives(lambda x: Scaled.apply(x, factor=0.5), leaf(3.0))), [3.0, 1.0, 0.0])
+
+
+@pytest.mark.parametrize("how", ["dict", "class", "number", "argument"])
+def test_what_the_forward_of_a_primitive_leaves_outside_of_ctx_is_refused(how):
+    store = {}
+
+    class Careless(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x):
+            if how == "class":
+                Careless.kept = np.exp(x)
+            else:
+                store["e"] = x if how == "argument" else float(np.exp(x)) if how == "number" else np.exp(x)
+            return ctx.xp.exp(x)
+
+        @staticmethod
+        def backward(ctx, ct):
+            return ct * (Careless.kept if how == "class" else np.exp(store["e"]) if how == "argument" else store["e"])
+
+    x = leaf(X)
+    (g,) = grad(Careless.apply(x), x, create_graph=True)
+    np.testing.assert_allclose(g.item(), E)
+    with teaches(DerivativeRefused, "second derivative of Careless", notes=["outside of ctx"]):
+        grad(g, x)
+
+
+def test_constants_outside_of_a_primitive_are_no_trouble():
+    table = {"half": np.array(0.5)}
+
+    class Scaled(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(x)
+            table["w"] = w
+            return x * x * table["half"]
+
+        @staticmethod
+        def backward(ctx, ct):
+            (x,) = ctx.saved_tensors
+            return ct * 2 * x * table["half"] * table["w"], None
+
+    class Derived(Scaled):
+        """Has a watch of its own."""
+
+    w = np.array(1.0)
+    for P in (Scaled, Derived):
+        np.testing.assert_allclose(values(derivatives(lambda x, P=P: P.apply(x, w), leaf(3.0))), [3.0, 1.0, 0.0])
+
+
+LEFT = {
+    "array": (lambda ctx, e: setattr(ctx, "left", e), lambda ctx: ctx.left),
+    "instead of None": (lambda ctx, e: setattr(ctx, "none", e), lambda ctx: ctx.none),
+    "float": (lambda ctx, e: setattr(ctx, "left", float(e)), lambda ctx: ctx.left),
+    "dict": (lambda ctx, e: setattr(ctx, "left", {"e": [e]}), lambda ctx: ctx.left["e"][0]),
+    "in a dict of forward": (lambda ctx, e: ctx.table.update(e=e), lambda ctx: ctx.table["e"]),
+    "object": (lambda ctx, e: setattr(ctx, "left", boxed(Box, e)), lambda ctx: ctx.left.inner),
+    "beside an intermediate": (lambda ctx, e: setattr(ctx, "left", e), lambda ctx: ctx.left),
+}
+
+
+@pytest.mark.parametrize("how", LEFT)
+def test_what_the_backward_of_a_primitive_leaves_on_ctx_is_right_or_refused(how):
+    leave, read = LEFT[how]
+
+    def forward(ctx, x):
+        ctx.none, ctx.table = None, {}
+        if how == "beside an intermediate":
+            ctx.other = ctx.xp.exp(x)
+        ctx.save_for_backward(x)
+        return ctx.xp.exp(x)
+
+    def backward(ctx, ct):
+        if ctx.xp is np and not hasattr(ctx, "done"):
+            ctx.done = True
+            leave(ctx, np.exp(ctx.saved_tensors[0]))
+        return ct * (read(ctx) if hasattr(ctx, "done") else ctx.xp.exp(ctx.saved_tensors[0]))
+
+    P = primitive(backward, forward)
+    x = leaf(X)
+    np.testing.assert_allclose(values(derivatives(P.apply, leaf(X), 2)), [E, E])
+    y = P.apply(x)
+    np.testing.assert_allclose(grad(y, x, retain_graph=True)[0].item(), E)
+    (g,) = grad(y, x, create_graph=True)
+    with teaches(DerivativeRefused, "second derivative", "Cutting"):
+        grad(g, x)
+
+
+def test_constants_that_a_primitive_keeps_are_not_left_behind():
+    class Scaled(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x, table, *, factor):
+            ctx.factor, ctx.table, ctx.half, ctx.both = factor, table, [factor], {"t": table}
+            ctx.save_for_backward(x)
+            return x * x * factor
+
+        @staticmethod
+        def backward(ctx, ct):
+            (x,) = ctx.saved_tensors
+            return ct * 2 * x * ctx.factor * ctx.table[0], None
+
+    x, table = leaf(3.0), np.ones(2)
+    y = Scaled.apply(x, table, factor=0.5)
+    grad(y, x, retain_graph=True)
+    (g,) = grad(y, x, create_graph=True)
+    assert grad(g, x)[0].item() == 1.0
+
+
+@pytest.mark.parametrize("how", ["Tensor", "float", "closure", "instead of a number"])
+def test_what_the_backward_of_a_function_leaves_on_ctx_is_refused(how):
+    class Leaves(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.alpha, ctx.beta = 0.5, 1.0
+            ctx.save_for_backward(x)
+            return pb.exp(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            if how == "instead of a number":
+                ctx.beta = pb.exp(x).item() if ctx.beta == 1.0 else ctx.beta
+                return g * ctx.beta
+            if not hasattr(ctx, "left"):
+                e = pb.exp(x)
+                ctx.left = {"Tensor": e, "float": e.item(), "closure": closure(e)}[how]
+            return g * (ctx.left() if how == "closure" else ctx.left) * (ctx.alpha * 2)
+
+    x = leaf(X)
+    y = Leaves.apply(x)
+    grad(y, x, retain_graph=True)
+    (g,) = grad(y, x, create_graph=True)
+    with teaches(DerivativeRefused, "second derivative of Leaves"):
+        grad(g, x)
 
 
 @pytest.mark.parametrize("create_graph", [False, True])

@@ -197,7 +197,9 @@ def test_arrays_of_recorded_tensors_are_read_only_and_those_of_others_are_not():
     own = np.ones(2)
     assert Tensor(own).numpy() is own
     x = leaf([1.0, 2.0])
-    assert x.detach().numpy().flags.writeable
+    assert not x.detach().numpy().flags.writeable
+    assert not x[0:1].detach().numpy().flags.writeable
+    assert x.data.numpy().flags.writeable
     copied = np.array(a.detach())
     assert copied.flags.writeable
     copied += 1
@@ -255,7 +257,11 @@ def test_a_shallow_copy_of_a_computed_tensor_stays_connected():
     y = x * x
     z = copy.copy(y)
     assert z is not y
-    assert grad(z, x)[0].item() == 4.0
+    assert grad(z, x, retain_graph=True)[0].item() == 4.0
+    assert grad(z * 3 + y, z)[0].item() == 3.0
+    z *= 10
+    assert y.item() == 40.0
+    assert grad(y, x)[0].item() == 40.0
     again = copy.copy(x)
     assert again.requires_grad
 

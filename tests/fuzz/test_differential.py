@@ -336,7 +336,7 @@ t = {a} * 2; u = t; {v} = t * 2; del t; {v} = u * 2
 def test_memory_that_is_used_again_was_seen_by_nobody(monkeypatch):
     """Programs on large arrays compute what they compute when no memory is ever used again."""
     monkeypatch.setattr(recycling, "LARGE", 1)
-    monkeypatch.setattr("pullback.ops.families.LARGE", 1)
+    monkeypatch.setattr("pullback.ops.families.of_two.LARGE", 1)
     for seed in range(400):
         chance, pool, lines = random.Random(seed), ["a", "b"], []
         for count in range(chance.randint(2, 8)):

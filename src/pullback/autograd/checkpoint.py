@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays, modes
+from pullback.core.contents import tensors_in
 from pullback.core.engine import current_pass
 from pullback.core.errors import lesson
 from pullback.core.packing import saved_tensors_hooks
-from pullback.core.recompute import tensors_in
 from pullback.core.tensor import wrap
 
 __all__ = ["CheckpointError", "checkpoint"]

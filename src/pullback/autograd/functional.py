@@ -85,12 +85,17 @@ def _vectors(v: Any, like: tuple[Any, ...], what: str) -> tuple[Any, ...]:
         return (wrap(type(like[0]), namespace(like[0]._array).ones_like(like[0]._array)),)
     vectors = (v,) if isinstance(v, Tensor) else tuple(v)
     if len(vectors) != len(like):
-        raise lesson(RuntimeError, f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}.")
+        raise lesson(
+            RuntimeError,
+            f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}.",
+            instead=f"one vector for each Tensor of {what}.",
+        )
     for vector, x in zip(vectors, like, strict=True):
         if tuple(vector.shape) != tuple(x.shape):
             raise lesson(
                 RuntimeError,
                 f"v has invalid size: should be {tuple(x.shape)} but got {tuple(vector.shape)}.",
+                instead=f"a vector of the shape of its Tensor of {what}.",
                 got=vector.shape,
             )
     return vectors

@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback.autograd.logbook import log_backward
+from pullback.autograd.mutation import allow_mutation_on_saved_tensors
+from pullback.core import arrays
 from pullback.core.differentiate import GradientEdge, get_gradient_edge
 from pullback.core.engine import current_pass
 from pullback.core.errors import lesson
@@ -22,9 +25,11 @@ from pullback.core.tensor import Tensor, wrap
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "log_backward",
     "queue_callback",
     "register_multi_grad_hook",
     "save_on_cpu",
@@ -85,7 +90,11 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., Any], *, 
         ``"all"`` or ``"any"``.
     """
     if mode not in ("all", "any"):
-        raise lesson(ValueError, f"Expects mode to be one of ('all', 'any') but got {mode}")
+        raise lesson(
+            ValueError,
+            f"Expects mode to be one of ('all', 'any') but got {mode}",
+            instead="'all' to be called once with all gradients, 'any' to be called with the first.",
+        )
     found: dict[int, list[Any]] = {}  # by the number of the pass
     lock = threading.Lock()
 
@@ -124,7 +133,7 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - used like a statement
 
 
 class save_on_disk(saved_tensors_hooks):  # noqa: N801
-    """Inside, saved NumPy values are written to files and mapped into memory when backward reads them.
+    """Inside, saved values are written to files, and mapped into memory when backward reads them.
 
     Parameters
     ----------
@@ -157,6 +166,7 @@ class _OnDisk:
     def __init__(self, tensor: Tensor, folder: Any) -> None:
         import tempfile  # a heavy module of the standard library, for this rare use
 
+        self.xp = arrays.namespace(tensor._array)
         array = np.ascontiguousarray(tensor._array)
         self.kind, self.dtype, self.shape = type(tensor), array.dtype, tensor._array.shape
         handle, self.path = tempfile.mkstemp(suffix=".saved", dir=folder)
@@ -167,9 +177,11 @@ class _OnDisk:
     def load(self) -> Tensor:
         """The values, mapped into memory read-only."""
         if 0 in self.shape:
-            return wrap(self.kind, np.empty(self.shape, self.dtype))
-        mapped = np.memmap(self.path, dtype=self.dtype, mode="r", shape=self.shape or (1,))
-        return wrap(self.kind, np.asarray(mapped).reshape(self.shape))
+            values: Any = np.empty(self.shape, self.dtype)
+        else:
+            mapped = np.memmap(self.path, dtype=self.dtype, mode="r", shape=self.shape or (1,))
+            values = np.asarray(mapped).reshape(self.shape)
+        return wrap(self.kind, values if self.xp is np else self.xp.asarray(values.copy()))
 
 
 def _remove(path: str) -> None:

@@ -74,7 +74,7 @@ def recognise(case: Case) -> Pattern:
     """The first pattern that explains every entry; an empty one when none does."""
     if not np.isfinite(case.analytical).all():
         return Pattern("not finite", "the analytical derivative is not finite")
-    for look in (_zero, _upstream, _conjugate, _factor, _transpose, _chain, _term, _offset, _single):
+    for look in (_zero, _upstream, _step, _conjugate, _factor, _transpose, _chain, _term, _offset, _single):
         found = look(case)
         if found is not None:
             return found
@@ -96,6 +96,16 @@ def _upstream(case: Case) -> Pattern | None:
         return None
     return Pattern(
         "upstream", "backward gives the same whatever comes in: it is not multiplied by the incoming gradient"
+    )
+
+
+def _step(case: Case) -> Pattern | None:
+    if np.any(case.numerical):
+        return None
+    return Pattern(
+        "step",
+        "func is constant around this point (a step, or it does not use this input); is the rule a straight-through "
+        "estimator? Then gradcheck cannot agree",
     )
 
 
@@ -122,11 +132,12 @@ def _factor(case: Case) -> Pattern | None:
         return Pattern("sign", "the sign is wrong", -1.0)
     nice = _nice(factor)
     text = f"the analytical derivative is {nice:.6g} times the numerical one in every entry"
+    # of two elements a factor of 2 says nothing: it is forgotten more often than a mean is taken for a sum
     for size, whose in ((np.prod(case.in_shape), "input"), (np.prod(case.out_shape), "output")):
-        if size > 1 and abs(abs(nice) * size - 1) < 1e-3:
+        if size > 2 and abs(abs(nice) * size - 1) < 1e-3:
             text += f" (1/{int(size)}, the number of elements of the {whose}: a mean in place of a sum?)"
             break
-        if size > 1 and abs(abs(nice) / size - 1) < 1e-3:
+        if size > 2 and abs(abs(nice) / size - 1) < 1e-3:
             text += f" (the number of elements of the {whose}: a sum in place of a mean?)"
             break
     return Pattern("factor", text, nice)

@@ -43,7 +43,8 @@ class GradcheckError(RuntimeError):
         Analytical over numerical value at the worst entry.
     pattern
         What the mistake looks like: ``"factor"``, ``"sign"``, ``"transpose"``, ``"upstream"``, ``"zero"``, ``"term"``,
-        ``"conjugate"``, ``"chain"``, ``"offset"``, ``"single"``, ``"not finite"``; empty where nothing was recognised.
+        ``"conjugate"``, ``"chain"``, ``"offset"``, ``"single"``, ``"step"``, ``"not finite"``; empty where nothing was
+        recognised.
     factor
         For ``"factor"``: the constant that is too much.
     layout

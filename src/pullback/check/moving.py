@@ -16,7 +16,8 @@ import numpy as np
 
 from pullback.check.numeric import DOUBLE, Line
 from pullback.core import arrays
-from pullback.core.tensor import Tensor, hold_another_array
+from pullback.core.tensor import Tensor
+from pullback.core.wrapping import hold_another_array
 
 
 def host(array: Any) -> np.ndarray:
@@ -65,7 +66,7 @@ def overlaps_itself(array: Any) -> bool:
 def holding(tensor: Tensor, array: Any) -> Iterator[None]:
     """Let `tensor` hold another array inside the block."""
     own = tensor._array
-    tensor._array = array
+    hold_another_array(tensor, array)
     try:
         yield
     finally:

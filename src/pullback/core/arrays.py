@@ -18,6 +18,7 @@ Namespace = Any
 ndarray = np.ndarray
 _namespaces: dict[type, Any] = {np.ndarray: np, np.generic: np}
 _dtypes: dict[Any, Any] = {}
+_mutable: dict[type, bool] = {np.ndarray: True}
 
 
 def namespace(array: Array) -> Namespace:
@@ -199,14 +200,49 @@ def readonly(array: Array) -> Array:
 
 
 def is_mutable(array: Array) -> bool:
-    """True when the array's memory can be written in place (NumPy, torch); False for JAX, Dask."""
-    return isinstance(array, ndarray) or hasattr(array, "copy_")
+    """True when the memory of an array can be written, also through a part of it (NumPy, torch); False for JAX, Dask."""
+    found = _mutable.get(type(array))
+    if found is None:
+        found = _mutable[type(array)] = not isinstance(array, np.generic) and _writes_through(namespace(array))
+    return found
+
+
+def _writes_through(xp: Namespace) -> bool:
+    try:
+        whole = xp.zeros(2)
+        whole[:1][...] = 1
+        return bool(whole[0])
+    except Exception:  # each library says no in its own way
+        return False
+
+
+def _one_storage(a: Array, b: Array) -> bool:
+    """Whether two arrays of torch, on any device, are parts of one block of memory."""
+    return bool(a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr())
+
+
+def reads_backwards(array: Array) -> bool:
+    """True when the library of an array knows slices with negative steps."""
+    return type(array).__module__ != "torch"
+
+
+def in_numpy(array: Array) -> Any:
+    """The same memory as a NumPy array; ``None`` where NumPy cannot see it."""
+    if isinstance(array, ndarray):
+        return array
+    try:
+        return np.asarray(array) if is_mutable(array) else None
+    except (TypeError, RuntimeError):  # on another device
+        return None
 
 
 def shares_memory(a: Array, b: Array) -> bool:
     """True when two arrays overlap in memory; True when their library cannot tell."""
     if not (isinstance(a, ndarray) and isinstance(b, ndarray)):
-        return True
+        first, second = in_numpy(a), in_numpy(b)
+        if first is None or second is None:
+            return not hasattr(a, "untyped_storage") or _one_storage(a, b)
+        a, b = first, second
     if not np.may_share_memory(a, b):
         return False
     try:

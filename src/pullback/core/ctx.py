@@ -12,11 +12,12 @@ from typing import Any, ClassVar
 
 from pullback.core import arrays, rules
 from pullback.core.capture import warn_captured
+from pullback.core.contents import rebuild, tensors_in
 from pullback.core.errors import lesson
-from pullback.core.graph import FREED, Node
+from pullback.core.graph import Freed, Node
+from pullback.core.lost import freed
 from pullback.core.packing import Packed, SavedTensorHooks, pack_entry
-from pullback.core.recompute import rebuild, tensors_in
-from pullback.core.saved import SavedOutput, freed, unpack
+from pullback.core.saved import SavedOutput, unpack
 from pullback.core.tensor import Tensor
 
 pulling: ContextVar[Pull | None] = ContextVar("pullback running backward", default=None)
@@ -69,7 +70,7 @@ class Ctx(Node):
     like saved ones: their versions are checked, outputs are held weakly, intermediates are recomputed when needed.
     """
 
-    __slots__ = ("__dict__", "_inputs", "_kept", "_marks", "_needs", "_opaque", "_outer", "_to_save")
+    __slots__ = ("__dict__", "_beside", "_inputs", "_kept", "_marks", "_needs", "_opaque", "_outer", "_to_save")
 
     _operator: ClassVar[Any]
     _inputs: tuple[Any, ...]  # the arguments, while forward runs
@@ -148,7 +149,7 @@ class Ctx(Node):
 
     def _entries(self) -> tuple[Any, ...]:
         saved = self._saved
-        if saved is FREED:
+        if saved.__class__ is Freed:
             raise freed(self)
         return () if saved is None else saved.entries
 
@@ -268,6 +269,7 @@ class SavedHandle:
                     else "whose hooks have already been set is forbidden"
                 ),
                 why="there is nothing to pack." if entry is None else "its value is packed already.",
+                instead="check _raw_saved_tensors first; or saved_tensors_hooks around the forward, for all values.",
             )
         packed = pack_entry(entry, self.node, SavedTensorHooks(pack_hook, unpack_hook))
         fresh = (*entries[: self.position], packed, *entries[self.position + 1 :])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from sys import getrefcount
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, ref
@@ -12,16 +13,20 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from pullback.core import arrays, dual, modes
+from pullback.core.cuts import never_recorded, no_path, unused
 from pullback.core.dual import OPEN
 from pullback.core.engine import Pass, run
 from pullback.core.errors import lesson
-from pullback.core.graph import LEAF_NUMBER, Node, reach
+from pullback.core.graph import LEAF_NUMBER, Freed, Node, next_number, reach
 from pullback.core.masked import unmask
+from pullback.core.places import caller
 from pullback.core.recorded import Recorded
+from pullback.core.references import IN_A_VARIABLE
 from pullback.core.refusal import constant
-from pullback.core.tensor import IN_A_VARIABLE, Tensor, wrap
-from pullback.core.versions import BORROWED
+from pullback.core.tensor import Tensor, lent, wrap
 
+#: True while a transformation of `pullback.torch.func` runs its function.
+transforming: ContextVar[bool] = ContextVar("pullback transforming", default=False)
 #: For each node that computed a derivative: weak references to the nodes of what it is a derivative with respect to.
 _derivative_of: WeakKeyDictionary[Node, set[Any]] = WeakKeyDictionary()
 
@@ -67,7 +72,7 @@ def backward(
     create_graph
         Record the pass, so that the gradients can be differentiated again.
     inputs
-        Accumulate only into these.
+        Accumulate only into these; those that are no leaves retain their gradient, in later passes too.
 
     Examples
     --------
@@ -77,12 +82,19 @@ def backward(
     >>> x.grad
     tensor(6.)
     """
+    if transforming.get():
+        raise lesson(
+            RuntimeError,
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
+            "instead or call backward() outside of functorch transforms first.",
+            why="a transformation returns its derivatives, and leaves the .grad of every Tensor alone.",
+            instead="torch.func.grad or torch.func.vjp inside; they can be nested.  (torch.autograd.grad works, too.)",
+        )
     if grad_variables is not None:
         warnings.warn("'grad_variables' is deprecated. Use 'grad_tensors' instead.", FutureWarning, stacklevel=2)
         grad_tensors = grad_variables if grad_tensors is None else grad_tensors
     outputs = _as_tuple(tensors)
     targets = None
-    wanted: tuple[Any, ...] = ()
     if inputs is not None:
         wanted = _as_tuple(list(inputs.values()) if isinstance(inputs, dict) else inputs)
         if not wanted:
@@ -92,6 +104,9 @@ def backward(
                 instead="leave it out to accumulate into every leaf.",
             )
         targets = [_edge_of_input(x, k) for k, x in enumerate(wanted)]
+        for x in wanted:
+            if isinstance(x, Tensor):
+                x.retain_grad()  # of no effect on leaves
     if create_graph:
         warnings.warn(
             "Using backward() with create_graph=True stores gradients that hold their own graph in .grad, which holds the leaf: "
@@ -99,12 +114,7 @@ def backward(
             UserWarning,
             stacklevel=2,
         )
-    task = _run(outputs, _seeds(outputs, grad_tensors), targets, retain_graph, create_graph, accumulate=True)
-    for x, edge in dict(zip(wanted, targets or (), strict=True)).items():
-        found = task.captured.pop(edge, None)  # once, also for an input that is named twice
-        tensor = _input_tensor(x)
-        if found is not None and edge[0]._number != LEAF_NUMBER and not tensor.retains_grad:
-            tensor._accumulate(_connect(found, [edge], create_graph), create_graph)
+    _run(outputs, _seeds(outputs, grad_tensors), targets, retain_graph, create_graph, accumulate=True)
 
 
 def grad(
@@ -162,7 +172,11 @@ def grad(
         )
         return dict(zip(inputs, values, strict=True))
     if isinstance(inputs, Mapping):
-        raise lesson(TypeError, f"inputs must be Tensors, a sequence or a dict, but got {type(inputs).__name__}")
+        raise lesson(
+            TypeError,
+            f"inputs must be Tensors, a sequence or a dict, but got {type(inputs).__name__}",
+            instead="dict(inputs), or a list of the Tensors.",
+        )
     if not only_inputs:
         warnings.warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True).", FutureWarning, stacklevel=2
@@ -171,24 +185,23 @@ def grad(
     if not ins:
         raise lesson(RuntimeError, "`inputs` argument to `grad()` cannot be empty.", instead="at least one Tensor.")
     allow_unused = _check_materialize(ins, allow_unused, materialize_grads)
+    unrecorded = [never_recorded(x) for x in ins]
     targets = [_edge_of_input(x, k) for k, x in enumerate(ins)]
     if is_grads_batched:
         return _grad_batched(outs, ins, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     seeds = _seeds(outs, grad_outputs)
+    start = next_number()
     task = _run(outs, seeds, targets, retain_graph, create_graph)
     results: list[Any] = []
+    taken: dict[Any, Any] = {id(seed): seed for seed in seeds}
     for k, (x, edge) in enumerate(zip(ins, targets, strict=True)):
         found = unmask(task.captured.get(edge) if edge in targets[k + 1 :] else task.captured.pop(edge, None))
         if found is not None:
             kind = type(x) if isinstance(x, Tensor) else type(outs[0]) if isinstance(outs[0], Tensor) else Tensor
             if task.settle is not None:
-                results.append(task.settle(found))
+                results.append(lent(task.settle(_own(found, start, taken))))
             elif create_graph:
-                result = _connect(found, targets, True)
-                shared = any(result is other for other in (*results, *seeds))
-                results.append(
-                    wrap(kind, result._array, BORROWED, dual.at(result._resolved(), result)) if shared else result
-                )
+                results.append(lent(_connect(_own(found, start, taken), targets, True)))
             else:
                 alone = getrefcount(found) == IN_A_VARIABLE and _is_whole(found)
                 results.append(wrap(kind, found if alone else arrays.copy(found, arrays.namespace(found))))
@@ -197,8 +210,20 @@ def grad(
         elif allow_unused:
             results.append(None)
         else:
-            raise _unused(k, x, edge, outs)
+            nodes = [_edge_of_output(output, j)[0] for j, output in enumerate(outs)]
+            raise unused(k, edge, nodes, unrecorded[k])
     return tuple(results)
+
+
+def _own(found: Tensor, start: int, taken: dict[Any, Any]) -> Tensor:
+    """A derivative with a place of its own; a rule may pass on what others hold: the seed, a saved value, one Tensor twice."""
+    edge = found._resolved()
+    key = id(found) if edge is None else edge
+    if key in taken or (edge is not None and edge[0]._number < start):
+        with modes.enable_grad():
+            return found.clone()  # type: ignore[attr-defined]
+    taken[key] = found
+    return found
 
 
 def _is_whole(found: Any) -> bool:
@@ -211,13 +236,17 @@ def _run(
 ) -> Pass:
     retain = create_graph if retain_graph is None else retain_graph
     task = Pass(create_graph, retain, targets)
+    if not retain:
+        task.freed = Freed(caller(3))
     task.connect = _connect
     task.accumulate = accumulate
     settings = modes.current()._settings
     if settings.detect_anomaly:
         from pullback.core.anomaly import checker
 
-        task.check = checker(settings)
+        task.around = checker(settings)
+    if settings.log is not None:
+        task.around = settings.log.around(task.around)
     roots = []
     edges = [_edge_of_output(output, k) for k, output in enumerate(outputs)]
     if OPEN and not create_graph:
@@ -257,13 +286,7 @@ def _edge_of_output(output: Any, position: int) -> Any:
         raise _not_a_tensor(output)
     edge = output._resolved()
     if edge is None:
-        raise lesson(
-            RuntimeError,
-            f"element {position} of tensors does not require grad and does not have a grad_fn",
-            why="nothing it was computed from requires gradients, or it was computed without recording (no_grad, detach(), "
-            "NumPy).",
-            instead="make the inputs with requires_grad=True, and compute with Tensor operators.",
-        )
+        raise no_path(output, position)
     return edge
 
 
@@ -281,17 +304,12 @@ def _edge_of_input(x: Any, position: int) -> Any:
         raise lesson(
             RuntimeError,
             f"One of the differentiated Tensors does not require grad (input {position})",
-            instead="make it with requires_grad=True before computing with it.",
+            why="no operation on it was recorded, so nothing is known of how the outputs depend on it.",
+            instead="make it with requires_grad=True before computing with it."
+            if arrays.is_inexact(x.dtype)
+            else f"make it floating point (it is {x.dtype}), with requires_grad=True, before computing with it.",
         )
     return edge
-
-
-def _input_tensor(x: Any) -> Tensor:
-    if isinstance(x, Tensor):
-        return x
-    if x.node._number == LEAF_NUMBER:
-        return x.node.variable
-    return x.ownership_token
 
 
 def _check_materialize(ins: Any, allow_unused: bool | None, materialize: bool) -> bool:
@@ -299,9 +317,15 @@ def _check_materialize(ins: Any, allow_unused: bool | None, materialize: bool) -
         raise lesson(
             ValueError,
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.",
+            why="zeros in the place of None are a way to allow unused inputs.",
+            instead="leave allow_unused out.",
         )
     if materialize and any(isinstance(x, GradientEdge) for x in ins):
-        raise lesson(RuntimeError, "materialize_grads cannot be used when the given input is a GradientEdge")
+        raise lesson(
+            RuntimeError,
+            "materialize_grads cannot be used when the given input is a GradientEdge",
+            instead="allow_unused=True, and zeros of your own where the result is None.",
+        )
     return materialize if allow_unused is None else allow_unused
 
 
@@ -342,7 +366,7 @@ def _seed(output: Any, seed: Any, position: int) -> Any:
                 RuntimeError,
                 f"grad can be implicitly created only for scalar outputs, output {position} has shape {list(shape)}",
                 why="a derivative of several elements needs to know their weights.",
-                instead="y.sum().backward(), or y.backward(gradient=weights) with one weight per element.",
+                instead="y.sum(), or one weight per element: y.backward(weights), grad(y, x, weights).",
             )
         if arrays.is_complex(dtype):
             raise lesson(
@@ -367,6 +391,8 @@ def _seed(output: Any, seed: Any, position: int) -> Any:
             RuntimeError,
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
             f"grad_output[{position}] has a dtype of {seed.dtype} and output[{position}] has a dtype of {dtype}.",
+            why="a real gradient of a complex output would leave out half of it, and the other way round.",
+            instead="a gradient of the output's own dtype: gradient.astype(output.dtype), or its real part.",
         )
     if seed.dtype != dtype:
         xp = arrays.namespace(seed._array)
@@ -412,18 +438,6 @@ def _zeros_like(x: Any, create_graph: bool) -> Any:
     return constant(zeros, [x._resolved()]) if create_graph and isinstance(x, Tensor) else zeros
 
 
-def _unused(position: int, x: Any, edge: Any, outputs: Any) -> RuntimeError:
-    return lesson(
-        RuntimeError,
-        f"The differentiated Tensor at index {position} appears to not have been used in the graph. Set allow_unused=True if "
-        "this is the desired behavior.",
-        why="no recorded path leads from the outputs to it: it was not used, or the path was cut by detach(), no_grad, an "
-        "integer cast, NumPy, or a rule that returned None.",
-        instead="materialize_grads=True to get zeros, allow_unused=True to get None, or use the Tensor itself.",
-        position=position,
-    )
-
-
 def _grad_batched(outs: Any, ins: Any, grad_outputs: Any, retain: Any, create: bool, allow: bool, zeros: bool) -> Any:
     """One pass per entry of the first axis of the seeds, stacked."""
     seeds = _as_tuple(grad_outputs)
@@ -436,6 +450,7 @@ def _grad_batched(outs: Any, ins: Any, grad_outputs: Any, retain: Any, create: b
                 f"sizes of the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was "
                 f"detected: grad_output[{position}] has a shape of {seed.shape!r} and output[{position}] has a shape of "
                 f"{output.shape!r}.",
+                instead="stack the gradients along a new first axis: one of the output's shape for each derivative.",
             )
     size = seeds[0].shape[0]
     keep = retain if retain is not None else create

@@ -2,9 +2,10 @@
 
 Writing into an operand is right only if nobody else can ever look at it.  A count of references alone does not prove that:
 compiled code may call an operator with an operand that some container of its own holds, and counts no reference for the call.
-The proof is in the bytecode of the caller.  Where the instruction that made a Tensor and the one that consumes it have nothing
-between them but one load, the Tensor went straight from the one to the other on the evaluation stack of that frame, and a
-reference count that leaves no room for another holder says that it is nowhere else.
+The proof is in the bytecode of the caller.  Where the instruction that made a Tensor works on a variable of that frame, what it
+made is a Tensor on the evaluation stack, not an array of objects that holds one (which would be used again for every entry that
+it is broadcast to).  Where nothing but one load lies between that instruction and the one that consumes the Tensor, it went
+straight from the one to the other, and a reference count that leaves no room for another holder says that it is nowhere else.
 
 What this takes for granted: an instruction like ``a * b`` that ran a Tensor's operator pushed its result, or something new that
 holds the result.  A class whose ``__mul__`` is itself compiled code that writes Tensors into a container kept elsewhere, and
@@ -13,45 +14,45 @@ returns that container, would break it (``functools.partial(np.multiply, tensors
 
 from __future__ import annotations
 
-import opcode
+import dis
+import functools
+import inspect
 import sys
 from sys import getrefcount
-from typing import Any
+from types import CodeType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pullback.core.recycling import alike, forget, is_watched
+from pullback.core.references import IN_A_VARIABLE
+from pullback.core.tensor import Tensor
 
-_CACHE = opcode.opmap.get("CACHE", 0)
-_LOADS = frozenset(
-    opcode.opmap[name]
-    for name in ("LOAD_CONST", "LOAD_DEREF", "LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_SMALL_INT")
-    if name in opcode.opmap
-)
-
-
-def _instruction(symbol: str) -> bytes:
-    """The bytecode of one operator."""
-    code, opening = compile(f"a {symbol} b", "", "eval").co_code, opcode.opmap.get("BINARY_OP", -1)
-    return next((code[k : k + 2] for k in range(0, len(code), 2) if code[k] == opening), b"")
+_VARIABLES = frozenset({"LOAD_DEREF", "LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK"})
+_LOADS = _VARIABLES | {"LOAD_CONST", "LOAD_SMALL_INT"}
+_PAIRS = frozenset({"LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW"})
+_SYMBOLS = {np.add: "+", np.subtract: "-", np.multiply: "*", np.divide: "/"}
+_SNAPSHOTS = sys.version_info < (3, 13)  # `f_locals` of a function is a dict that lives as long as the frame
 
 
-_INSTRUCTIONS = {
-    np.add: _instruction("+"),
-    np.subtract: _instruction("-"),
-    np.multiply: _instruction("*"),
-    np.divide: _instruction("/"),
-}
+class _Large(NamedTuple):
+    """The newest large result: which Tensor, in which frame and by which instruction it was made, of which Tensors."""
 
-#: The newest large result: its identity, the frame that asked for it, and the instruction there.
-_newest: tuple[int, int, int] = (0, 0, 0)
+    tensor: int
+    frame: int
+    instruction: int
+    operands: frozenset[int]  # empty where one is known to have been on the evaluation stack
 
 
-def made(tensor: Any) -> None:
+_newest = _Large(0, 0, 0, frozenset())
+
+
+def made(tensor: Any, a: Any, b: Any, elided: bool) -> None:
     """Remember that the caller of the calling operator has just got this large result."""
     global _newest
     frame = sys._getframe(2)
-    _newest = id(tensor), id(frame), frame.f_lasti
+    operands = () if elided else [id(operand) for operand in (a, b) if isinstance(operand, Tensor)]
+    _newest = _Large(id(tensor), id(frame), frame.f_lasti, frozenset(operands))
 
 
 def temporary(ufunc: Any, a: Any, b: Any, array_a: Any, array_b: Any) -> Any:
@@ -59,17 +60,20 @@ def temporary(ufunc: Any, a: Any, b: Any, array_a: Any, array_b: Any) -> Any:
 
     The operator calls this with its operands as they came, in the very frame that Python's instruction called.
     """
-    identity, owner, instruction = _newest
-    if id(a) == identity and getrefcount(a) == _ALONE:
+    newest = _newest
+    if id(a) == newest.tensor and getrefcount(a) == _ALONE:
         operand, array, other, loads = a, array_a, array_b, 1
-    elif id(b) == identity and getrefcount(b) == _ALONE:
+    elif id(b) == newest.tensor and getrefcount(b) == _ALONE:
         operand, array, other, loads = b, array_b, array_a, 0
     else:
         return None
     frame = sys._getframe(2)
-    if not is_watched(operand) or id(frame) != owner:
+    if not is_watched(operand) or id(frame) != newest.frame:
         return None
-    if not _follows(frame.f_code.co_code, instruction, frame.f_lasti, loads, _INSTRUCTIONS[ufunc]):
+    way = _way(frame.f_code, newest.instruction, frame.f_lasti)
+    if way is None or way.loads != loads or way.symbol != _SYMBOLS[ufunc]:
+        return None
+    if newest.operands and not _loaded(frame, way.variables, newest.operands):
         return None
     if array.dtype != other.dtype or array.dtype.kind not in "fc" or not (other.ndim == 0 or alike(array, other)):
         return None
@@ -77,12 +81,44 @@ def temporary(ufunc: Any, a: Any, b: Any, array_a: Any, array_b: Any) -> Any:
     return array
 
 
-def _follows(code: bytes, made: int, now: int, loads: int, wanted: bytes) -> bool:
-    """Whether `now` is the `wanted` operator, and takes the result of an operator at `made` after so many loads."""
-    if code[now : now + 2] != wanted or code[made : made + 2] not in _INSTRUCTIONS.values():
-        return False
-    between = [step for step in code[made + 2 : now : 2] if step != _CACHE]
-    return made < now and len(between) == loads and _LOADS.issuperset(between)
+class _Way(NamedTuple):
+    """From one operator of a function straight to another: how many loads are between, and what was loaded for the first."""
+
+    loads: int
+    symbol: str  # of the second
+    variables: tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=256)
+def _way(code: CodeType, made: int, now: int) -> _Way | None:
+    """How the result of the instruction at `made` gets to the one at `now`; ``None`` where another way may lead there."""
+    steps = list(dis.get_instructions(code)) if code.co_flags & inspect.CO_OPTIMIZED else []
+    places = {step.offset: k for k, step in enumerate(steps)}
+    first, last = places.get(made, 0), places.get(now, 0)
+    if not 0 < first < last or any(step.is_jump_target for step in steps[first : last + 1]):
+        return None
+    between = [step.opname for step in steps[first + 1 : last]]
+    ends = [step.argrepr for step in (steps[first], steps[last]) if step.opname == "BINARY_OP"]
+    if not _LOADS.issuperset(between) or len(ends) < 2 or not set(_SYMBOLS.values()).issuperset(ends):
+        return None
+    loaded: list[str] = []  # the newest first; empty for a constant
+    for step in reversed(steps[:first]):
+        if step.opname in _PAIRS:
+            loaded += step.argval[::-1]
+        elif step.opname in _LOADS:
+            loaded.append(step.argval if step.opname in _VARIABLES else "")
+        if step.opname not in _LOADS or step.is_jump_target:
+            break
+    return _Way(len(between), ends[1], tuple([name for name in loaded[:2] if name]))
+
+
+def _loaded(frame: Any, names: tuple[str, ...], operands: frozenset[int]) -> bool:
+    """Whether one of these variables is one of the Tensors that a result was made of."""
+    variables = frame.f_locals
+    found = any(id(variables.get(name)) in operands for name in names)
+    if _SNAPSHOTS and getrefcount(variables) == IN_A_VARIABLE + 1:  # the frame and this function hold it, nobody else
+        variables.clear()  # it would keep alive what the variables hold now
+    return found
 
 
 class _Operand:

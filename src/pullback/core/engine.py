@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.core import modes
-from pullback.core.graph import FREED, Edge, Node, leading_to, reach
+from pullback.core.graph import FREED, Edge, Freed, Node, leading_to, reach
 from pullback.core.masked import Masked
-from pullback.core.places import recorded_at
+from pullback.core.mistakes import explain_backward
+from pullback.core.places import story
 
 _task_numbers = itertools.count()
 _current: contextvars.ContextVar[Pass | None] = contextvars.ContextVar("pullback backward pass", default=None)
@@ -41,6 +42,11 @@ class Pass:
         The summed cotangent found at each target.
     accumulate
         The leaves among the targets add to their ``.grad``, as in a pass without targets.
+    freed
+        What takes the place of saved values that this pass releases.
+    around
+        ``around(step, node, cotangents, task)`` calls ``step(node, cotangents, task)`` and returns what that returned: how
+        somebody looks on.  ``None`` when nobody does.
     connect
         Under `record`: what makes a leaf's cotangent differentiable where it is a constant.
     settle
@@ -53,11 +59,12 @@ class Pass:
 
     __slots__ = (
         "accumulate",
+        "around",
         "captured",
-        "check",
         "connect",
         "depth",
         "final",
+        "freed",
         "linear",
         "node",
         "number",
@@ -80,11 +87,12 @@ class Pass:
         self.running: set[Node] | None = None
         self.captured: dict[Edge, Any] = {}
         self.final: list[Callable[[], object]] = []
-        self.check: Callable[[Node, Any], object] | None = None
+        self.around: Callable[[Any, Node, list[Any], Pass], Any] | None = None
         self.connect: Any = None
         self.settle: Any = None
         self.probing = self.linear = False
         self.accumulate = False
+        self.freed: Freed = FREED
         self.node: Node | None = None
         self.outer: Pass | None = None
         self.depth = 0
@@ -140,9 +148,11 @@ def _run_in_mode(roots: Sequence[tuple[Edge, Any]], task: Pass) -> Pass:
 
 def _locate(error: BaseException, node: Node) -> None:
     """Say once, in a note, which node was being pulled back through."""
-    if isinstance(error, AttributeError) and error.obj is node:
-        error.add_note(f"{node._name()} is the ctx of this call; its forward set no ctx.{error.name}.")
-    error.add_note(f"Raised while pulling back through {node._name()}. {recorded_at(node)}")
+    explain_backward(node, error)
+    line, *more = story(node) or [""]
+    error.add_note(f"Raised while pulling back through {node._name()}. {line}")
+    for sentence in more:
+        error.add_note(sentence)
     error._pullback_located = True  # type: ignore[attr-defined]
 
 
@@ -171,7 +181,7 @@ def _walk(roots: Sequence[tuple[Edge, Any]], task: Pass) -> None:
         slot = table.setdefault(node, [None] * len(node._specs))
         old = slot[position]
         slot[position] = seed if old is None else old + seed
-    if len(table) == 1 and task.targets is None and task.check is None:
+    if len(table) == 1 and task.targets is None and task.around is None:
         table = _follow_chain(*table.popitem(), task)
     if table:
         _walk_graph(table, task)
@@ -182,7 +192,7 @@ def _follow_chain(node: Node, cotangents: list[Any], task: Pass) -> dict[Node, l
 
     Returns the sums to go on with where the graph branches.  All of it lies behind that node, so nothing was missed.
     """
-    retain = task.retain
+    retain, freed = task.retain, task.freed
     while node._number >= 0 and node._hooks is None:
         edges = node._edges
         if len(edges) == 1:
@@ -196,7 +206,7 @@ def _follow_chain(node: Node, cotangents: list[Any], task: Pass) -> dict[Node, l
         task.node = node
         grads = node._pull(cotangents, task)
         if not retain and node._saved is not None:
-            node._saved = FREED
+            node._saved = freed
         if not edge or grads is None:
             return {}
         node, position = edge
@@ -223,8 +233,8 @@ def _walk_graph(table: dict[Node, list[Any]], task: Pass) -> None:
         else:
             closing.setdefault(last, []).append(leaf)
 
-    running, retain, plain = task.running, task.retain, task.targets is None and task.check is None
-    take = table.pop
+    running, retain, plain = task.running, task.retain, task.targets is None and task.around is None
+    take, freed = table.pop, task.freed
     for node in order:
         cotangents = take(node, None)
         if cotangents is not None:
@@ -234,7 +244,7 @@ def _walk_graph(table: dict[Node, list[Any]], task: Pass) -> None:
             else:
                 grads = _pull_with_care(node, cotangents, task, running)
             if not retain and node._saved is not None and (running is None or node in running):
-                node._saved = FREED
+                node._saved = freed
             if grads is not None:
                 for edge, cotangent in zip(node._edges, grads):  # noqa: B905 - lengths were checked by the node
                     if edge:
@@ -276,12 +286,17 @@ def _pull_with_care(node: Node, cotangents: list[Any], task: Pass, running: set[
         return None
     if hooks is not None:
         cotangents = hooks.before(cotangents, task)
-    grads = node._pull(list(cotangents), task)
-    if hooks is not None:
-        grads = hooks.after(node, grads, cotangents, task)
-    if task.check is not None:
-        task.check(node, grads)
-    return grads
+    return _step(node, cotangents, task) if task.around is None else task.around(_step, node, cotangents, task)
+
+
+def _step(node: Node, cotangents: list[Any], task: Pass) -> Any:
+    """Call the rule, and the hooks after it."""
+    if node._number < 0:
+        grads: Any = ()
+        node._pull(cotangents, task)  # the very list: a leaf takes over what only the list holds
+    else:
+        grads = node._pull(list(cotangents), task)
+    return grads if node._hooks is None else node._hooks.after(node, grads, cotangents, task)
 
 
 def _capture(node: Node, cotangents: list[Any], task: Pass) -> None:
@@ -305,6 +320,7 @@ def _visit_leaf(leaf: Node, table: dict[Node, list[Any]], task: Pass) -> None:
             return
     if hooks is not None:
         cotangents = hooks.before(cotangents, task)
-    leaf._pull(cotangents, task)
-    if hooks is not None:
-        hooks.after(leaf, (), cotangents, task)
+    if task.around is None:
+        _step(leaf, cotangents, task)
+    else:
+        task.around(_step, leaf, cotangents, task)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays, dual, modes, views
+from pullback.core.contents import rebuild, tensors_in
 from pullback.core.ctx import Pull, pulling
 from pullback.core.dual import OPEN, Dual
 from pullback.core.engine import Pass, run
@@ -27,9 +28,9 @@ from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.function import Function
 from pullback.core.graph import Node, reach
 from pullback.core.masked import unmask
+from pullback.core.outside import why_refuse
 from pullback.core.primitive import Primitive
 from pullback.core.pulling import find_rule, no_vjp
-from pullback.core.recompute import rebuild, tensors_in
 from pullback.core.recorded import Recorded
 from pullback.core.refusal import refused
 from pullback.core.tangents import (
@@ -45,9 +46,10 @@ from pullback.core.tangents import (
     settled,
     zeros_like,
 )
-from pullback.core.tensor import Tensor, hold_another_array, wrap
+from pullback.core.tensor import Tensor, wrap
 from pullback.core.versions import Buffer
 from pullback.core.views import View
+from pullback.core.wrapping import hold_another_array
 
 
 # ------------------------------------------------------------------------------------------------------------ the call
@@ -211,9 +213,10 @@ class Call:
         ctx: Any = self.node
         cls = self.operator
         pull = Pull(ctx, ctx._needs)
+        saved = ctx._saved
         token = pulling.set(pull)
         try:
-            doubt = ctx._recompute(pull) if self.connected else ""
+            doubt = ctx._recompute(pull) or why_refuse(cls) if self.connected else ""
             pull.entries = tuple([self._kept_for_forward(t) for t in ctx._marked().save_for_forward])
             for name, (_, entries) in (ctx._kept or {}).items():
                 if entries and name not in pull.attributes:
@@ -222,6 +225,7 @@ class Call:
             found = cls.jvp(ctx, *[self._lent(x) for x in self.args])
         finally:
             pulling.reset(token)
+            ctx._saved = saved  # backward may read it once more
             ctx._marked().save_for_forward = ()
         tangents = self._checked(found)
         if doubt:

@@ -15,15 +15,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pullback.core import dual, modes, rules
+from pullback.core.contents import CONTAINERS, HARMLESS, is_among, plain, tensors_in
 from pullback.core.dual import OPEN, dual_at
 from pullback.core.errors import lesson
 from pullback.core.graph import NOT_A_TENSOR, next_number
-from pullback.core.keep import CONTAINERS, is_among, keep, plain
+from pullback.core.keep import keep
+from pullback.core.mistakes import explain_forward
 from pullback.core.outputs import attach, plain_outputs
+from pullback.core.outside import UNKNOWN, look, look_at_arguments, note_changed_arguments, note_changes
 from pullback.core.places import familiar, outside
 from pullback.core.pulling import ClearingNode, FunctionNode, no_backward, no_vjp, refuse_both
-from pullback.core.recompute import tensors_in
-from pullback.core.tensor import IN_A_VARIABLE, Tensor
+from pullback.core.references import IN_A_VARIABLE
+from pullback.core.tensor import Tensor
 
 ndarray = np.ndarray
 _new = object.__new__
@@ -67,11 +70,21 @@ class Function:
     _node: ClassVar[type[FunctionNode]]
     _backward_cls: ClassVar[type[FunctionNode]]
     _signature: ClassVar[Any]
+    _outside: ClassVar[Any] = ()  # what forward and backward both name, see outside.py
+    _left_outside: ClassVar[str] = ""  # where forward once left what it computed
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        name = type(self).__name__
+        if any(isinstance(value, Tensor) for value in args):
+            raise lesson(
+                TypeError,
+                f"{name}(...) was called with a Tensor, as if it were a function",
+                why="a Function is a class: calling it makes an object, which computes nothing.",
+                instead=f"{name}.apply(...).",
+            )
         warnings.warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all static: call "
-            f"{type(self).__name__}.apply(...) on the class itself.",
+            f"{name}.apply(...) on the class itself.",
             DeprecationWarning,
             stacklevel=2,
         )
@@ -88,6 +101,7 @@ class Function:
         cls._node = type(f"{cls.__name__}Backward", (node,), space)
         cls._backward_cls = cls._node
         cls._signature = None
+        cls._outside = UNKNOWN
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = type(self).__name__
@@ -144,11 +158,14 @@ class Function:
             ctx._needs = _NOT_NEEDED if edge is None else _NEEDED
             ctx._kind = kind = x.__class__
             differentiable = edge is not None
+            objects = None
         else:
-            _look_at_arguments(cls, ctx, args, mode)
+            may_change = _look_at_arguments(cls, ctx, args, mode)
             kind = ctx._kind
             differentiable = True in ctx._needs
+            objects = look_at_arguments(args) if may_change and recording and differentiable else None
 
+        state = look(cls) if cls._outside and recording and differentiable else None
         ctx._number = next_number()  # after the arguments found their places: a view may just have made a node
         token = _enter(ctx)
         try:
@@ -159,9 +176,16 @@ class Function:
                 result = cls.forward(ctx, x)
             else:
                 result = cls.forward(ctx, *args)
+        except Exception as error:
+            explain_forward(cls, error)
+            raise
         finally:
             _leave(token)
             ctx._outer = _ON
+        if state is not None:
+            note_changes(cls, state, ctx._opaque is not None, args)
+        if objects is not None:
+            note_changed_arguments(cls, objects, ctx.__dict__, ctx._opaque is not None, args)
         if not (recording and differentiable):
             ctx._to_save = ctx._inputs = ()
             return plain_outputs(ctx, args, result)
@@ -216,13 +240,16 @@ class Function:
 
 _NEEDED, _NOT_NEEDED = (True,), (False,)
 _F8 = np.dtype(np.float64)
+_STILL = HARMLESS | {float, complex, ndarray}
 
 
-def _look_at_arguments(cls: Any, ctx: Any, args: tuple[Any, ...], mode: Any) -> None:
-    """Edges, flags and class of result for any number and kind of arguments."""
+def _look_at_arguments(cls: Any, ctx: Any, args: tuple[Any, ...], mode: Any) -> bool:
+    """Edges, flags and class of result for any number and kind of arguments; whether forward could leave something in one."""
+    may_change = False
     kind: Any = None
     edges: list[Any] = []
     needs = []
+    beside = []  # shapes of constants, see `rules.may_sum`
     for value in args:
         if isinstance(value, Tensor):
             if kind is None or issubclass(value.__class__, kind):
@@ -235,14 +262,22 @@ def _look_at_arguments(cls: Any, ctx: Any, args: tuple[Any, ...], mode: Any) -> 
                     mode._reads(value)
             edges.append(edge)
             needs.append(edge is not None)
+            if edge is None:
+                beside.append(value._array.shape)
         else:
             if isinstance(value, CONTAINERS):
                 _refuse_hidden_tensors(cls, value, len(edges), mode._recording)
+            may_change = may_change or value.__class__ not in _STILL
             edges.append(NOT_A_TENSOR)
             needs.append(False)
+            if hasattr(value, "shape"):
+                beside.append(value.shape)
     ctx._edges = tuple(edges)
     ctx._needs = tuple(needs)
     ctx._kind = kind or Tensor
+    if beside:
+        ctx._beside = beside
+    return may_change
 
 
 def _refuse_hidden_tensors(cls: Any, value: Any, position: int, recording: bool) -> None:
@@ -327,6 +362,7 @@ def once_differentiable(function: Any) -> Any:
 
 
 def _useless(name: str) -> Any:
+    @functools.wraps(getattr(FunctionNode, name))
     def on_class(*args: Any, **kwargs: Any) -> Any:
         raise lesson(
             RuntimeError,
@@ -335,7 +371,6 @@ def _useless(name: str) -> Any:
             instead=f"ctx.{name}(...), where ctx is the first parameter of forward.",
         )
 
-    on_class.__name__ = name
     return staticmethod(on_class)
 
 

@@ -27,16 +27,28 @@ Edge = tuple["Node", int]
 LEAF_NUMBER = -1
 
 
-class _Freed:
-    """What stands in ``node._saved`` after the values were released."""
+class Freed:
+    """What stands in ``node._saved`` after the values were released; ``place`` is the line that started the pass.
 
-    __slots__ = ()
+    The short paths of operators ask the first saved value for its write log, and go the long way where it has one: this is
+    how they find out, without a question that only a second pass needs.
+    """
+
+    __slots__ = ("place",)
+    _buffer = True
+
+    def __init__(self, place: Any = None) -> None:
+        self.place = place
+
+    def __getitem__(self, position: int) -> Freed:
+        return self
 
     def __repr__(self) -> str:
         return "<freed>"
 
 
-FREED = _Freed()
+#: Released by a pass of which nothing is known.
+FREED = Freed()
 _numbers = itertools.count()
 next_number = _numbers.__next__
 by_number = attrgetter("_number")
@@ -66,7 +78,7 @@ class Node:
     number
         Creation number: consumers have larger ones than their producers.
     saved
-        What the rule needs; ``None`` when it needs nothing, `FREED` after release.
+        What the rule needs; ``None`` when it needs nothing, a `Freed` after release.
     specs
         ``(shape, dtype)`` of each output, ``None`` for an output that is not a Tensor.
     """
@@ -100,7 +112,7 @@ class Node:
     def _saved_entries(self) -> Iterable[Any]:
         """Everything that is kept for backward, as it is kept."""
         saved = self._saved
-        return () if saved is None or saved is FREED else getattr(saved, "entries", saved)
+        return () if saved is None or saved.__class__ is Freed else getattr(saved, "entries", saved)
 
     def name(self) -> str:
         """The name that pictures and messages show, for example ``'MulBackward0'``."""

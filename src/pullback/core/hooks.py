@@ -72,8 +72,11 @@ class Hooks:
                     cotangents[position] = self.kind._hide(result, task.record)
         for position, reference in self.retain.items():
             tensor = reference()
-            if tensor is not None and cotangents[position] is not None:
-                tensor._accumulate(cotangents[position], task.record)
+            cotangent = cotangents[position]
+            if tensor is not None and cotangent is not None:
+                if task.record:
+                    cotangent = task.connect(cotangent, (tensor._resolved(),), True)
+                tensor._accumulate(cotangent, task.record)
         return cotangents
 
     def before(self, cotangents: list[Any], task: Any) -> list[Any]:

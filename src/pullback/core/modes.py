@@ -34,6 +34,8 @@ class Mode:
         """Told whenever the value of a Tensor leaves the graph; whoever watches a rule wants to know."""
         settings = self._settings
         if settings is not PLAIN:
+            if settings.detect_anomaly:
+                note_cut(tensor, how)
             if settings.watcher is not None and (tensor.requires_grad or (OPEN and dual_at(tensor._edge) is not None)):
                 settings.watcher.leaves(tensor, how)
             if settings.function is not None:
@@ -41,6 +43,8 @@ class Mode:
 
     def _created(self, node: Any) -> None:
         """Told of every new node by operators that are recorded in a mode other than `ON`."""
+        if self._settings.detect_anomaly:
+            note_origin(node)
         if self._settings.hooks is not None:
             pack_saved(node, self._settings.hooks)
 
@@ -51,6 +55,8 @@ class Mode:
 
     def _reads(self, tensor: Any) -> None:
         """Told, when it is neither `ON` nor `OFF` and not recording, that an operator reads a differentiable Tensor."""
+        if self._settings.detect_anomaly:
+            note_cut(tensor, "no_grad()")
         if self._settings.watcher is not None:
             self._settings.watcher.leaves(tensor, "no_grad()")
         if self._settings.function is not None:
@@ -62,8 +68,10 @@ class Settings:
 
     Attributes
     ----------
-    detect_anomaly, check_nan, inference
+    detect_anomaly, check_nan, check_inf, inference
         What the context managers of these names switch.
+    log
+        Looks on while backward passes run (`pullback.autograd.graph.log_backward`).
     watcher
         Hears of values that leave the graph while a backward is recorded.
     hooks
@@ -72,7 +80,7 @@ class Settings:
         The ctx of the Function whose forward runs, where a plain mode was entered inside it.
     """
 
-    __slots__ = ("check_nan", "detect_anomaly", "function", "hooks", "inference", "watcher")
+    __slots__ = ("check_inf", "check_nan", "detect_anomaly", "function", "hooks", "inference", "log", "watcher")
 
     def __init__(
         self,
@@ -82,6 +90,8 @@ class Settings:
         watcher: Any = None,
         function: Any = None,
         hooks: Any = None,
+        log: Any = None,
+        check_inf: bool = False,
     ) -> None:
         self.detect_anomaly = detect_anomaly
         self.check_nan = check_nan
@@ -89,11 +99,13 @@ class Settings:
         self.watcher = watcher
         self.function = function
         self.hooks = hooks
+        self.log = log
+        self.check_inf = check_inf
 
     def replace(self, **changes: Any) -> Settings:
         """A copy with some fields changed; `PLAIN` itself when nothing is left."""
         fields = {name: getattr(self, name) for name in self.__slots__} | changes
-        if not any(fields[name] for name in ("detect_anomaly", "inference", "watcher", "function", "hooks")):
+        if not any(fields[name] for name in ("detect_anomaly", "inference", "watcher", "function", "hooks", "log")):
             return PLAIN
         return Settings(**fields)
 
@@ -113,6 +125,8 @@ class Special(Mode):
 
 
 pack_saved: Any = None  # set by packing.py
+note_cut: Any = None  # set by cuts.py
+note_origin: Any = None  # set by anomaly.py
 
 
 ON = Mode(True)

@@ -10,8 +10,10 @@ import warnings
 from typing import Any
 
 from pullback.core import arrays, modes, views
+from pullback.core.contents import tensors_in
 from pullback.core.errors import lesson
-from pullback.core.recompute import tensors_in
+from pullback.core.mistakes import explain_forward, not_a_result, warn_of_no_result
+from pullback.core.outside import note_write
 from pullback.core.tensor import Leaf, Tensor, wrap
 from pullback.core.views import View
 
@@ -44,6 +46,14 @@ def attach(ctx: Any, args: tuple[Any, ...], result: Any) -> tuple[Any, tuple[Any
     Tensors over the same memory, so that a Tensor which forward did not make itself keeps its own place; only dirty inputs
     are themselves.
     """
+    try:
+        return _attach(ctx, args, result)
+    except Exception as error:
+        explain_forward(ctx._operator, error)
+        raise
+
+
+def _attach(ctx: Any, args: tuple[Any, ...], result: Any) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
     single = not isinstance(result, tuple)
     raw = (result,) if single else tuple(result)
     for output in raw:
@@ -55,6 +65,10 @@ def attach(ctx: Any, args: tuple[Any, ...], result: Any) -> tuple[Any, tuple[Any
                 "silently lose their gradients.",
                 instead="return a tuple, return a, b; and let a small function around apply() build the container.",
             )
+    if result is None:
+        warn_of_no_result(ctx._operator)
+    if not any(isinstance(output, Tensor) for output in raw) and any(map(_is_number_like, raw)):
+        raise not_a_result(ctx._operator, result, "Tensor", "return pullback.asarray(result).")
     marks = ctx._marks
     dirty = marks.dirty if marks is not None else ()
     _check_dirty(ctx, args, raw, dirty)
@@ -78,6 +92,13 @@ def attach(ctx: Any, args: tuple[Any, ...], result: Any) -> tuple[Any, tuple[Any
             outputs.append(_with_history(ctx, args, output, position, dirty, len(raw)))
     made = [None if any(r is value for value in args) and all(r is not d for d in dirty) else r for r in raw]
     return (outputs[0] if single else tuple(outputs)), tuple(made), tuple(outputs)
+
+
+def _is_number_like(output: Any) -> bool:
+    """True for what ought to have been a Tensor: floating-point arrays and numbers."""
+    return isinstance(output, (float, complex)) or (
+        arrays.is_array(output) and arrays.is_inexact(arrays.dtype_of(output))
+    )
 
 
 def _move_to(output: Tensor, ctx: Any, position: int) -> None:
@@ -178,6 +199,7 @@ def _check_undeclared(ctx: Any, args: Any, raw: tuple[Any, ...], dirty: tuple[An
             instead="save x.clone() before the write; or call save_for_backward after it, when the new values are meant.",
         )
     for written in ctx._marks.written:
+        note_write(ctx._operator, written)
         if any(written is d or (written._view is not None and written._view.base is d) for d in dirty):
             continue
         for position, (value, edge) in enumerate(zip(args, ctx._edges, strict=True)):

@@ -12,7 +12,7 @@ from typing import Any
 
 from pullback.core import modes
 from pullback.core.errors import lesson
-from pullback.core.graph import FREED
+from pullback.core.graph import Freed
 from pullback.core.saved import Saved, SavedOutput, SavedTensor
 from pullback.core.tensor import Tensor, wrap
 from pullback.core.versions import BORROWED
@@ -75,7 +75,7 @@ def pack_saved(node: Any, hooks: Any) -> None:
     if isinstance(hooks, Forbidden):
         return
     saved = node._saved
-    if saved is not None and saved is not FREED:
+    if saved is not None and saved.__class__ is not Freed:
         if saved.__class__ is Saved:
             saved.entries = tuple([pack_entry(entry, node, hooks) for entry in saved.entries])
         else:

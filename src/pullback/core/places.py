@@ -6,6 +6,7 @@ an error wants to say it.  Every operator notes it for itself, because one more 
 
 from __future__ import annotations
 
+import dis
 import itertools
 import linecache
 import os
@@ -26,6 +27,11 @@ familiar = _Familiar()
 familiar.code = None
 
 
+def is_ours(code: Any) -> bool:
+    """Whether code belongs to this package."""
+    return bool(code.co_filename.startswith(_PACKAGE))
+
+
 def outside(frame: Any) -> Any:
     """The innermost frame from `frame` outwards that is not of this package; the outermost one if all are."""
     caller = frame
@@ -42,9 +48,37 @@ def note(node: Any) -> None:
     node._code, node._instruction = frame.f_code, frame.f_lasti
 
 
+def caller(depth: int = 1) -> tuple[Any, int]:
+    """The instruction outside this package that is running.  To look at a frame costs, so `depth` frames are passed over."""
+    frame = outside(sys._getframe(depth))
+    return frame.f_code, frame.f_lasti
+
+
 def same_place(node: Any, other: Any) -> None:
     """`node` stands for something that `other` recorded."""
     node._code, node._instruction = getattr(other, "_code", None), getattr(other, "_instruction", 0)
+
+
+def line_of(code: Any, instruction: int) -> str:
+    """File, number and text of the line of an instruction; a full stop in the place of a text that cannot be read."""
+    line = next(itertools.islice(code.co_positions(), instruction // 2, None), (None,))[0] or code.co_firstlineno
+    source = linecache.getline(code.co_filename, line).strip()
+    return f"{code.co_filename}:{line}" + (f": {source}" if source else ".")
+
+
+def operation_of(code: Any, instruction: int) -> str:
+    """What an instruction does, as its user wrote it: ``+=``, ``mul_()``, an assignment; empty for anything else."""
+    steps = [step for step in dis.get_instructions(code) if step.offset <= instruction]
+    this = steps.pop()
+    if this.opname == "STORE_SUBSCR":
+        return "an assignment"
+    if this.opname == "BINARY_OP":
+        return this.argrepr
+    if not this.opname.startswith("CALL") or this.positions is None:
+        return ""
+    begin = this.positions[0::2]  # line and column; what is called was loaded last by an expression that begins there
+    loads = [s for s in steps if s.opname.startswith("LOAD") and s.positions is not None and s.positions[0::2] == begin]
+    return f"{loads[-1].argval}()" if loads and isinstance(loads[-1].argval, str) else ""
 
 
 def recorded_at(node: Any, name: str = "") -> str:
@@ -52,9 +86,30 @@ def recorded_at(node: Any, name: str = "") -> str:
     code = getattr(node, "_code", None)
     if code is None:
         return ""
-    line = next(itertools.islice(code.co_positions(), node._instruction // 2, None), (None,))[0] or code.co_firstlineno
-    source = linecache.getline(code.co_filename, line).strip()
-    return f"{name or node._name()} was recorded at {code.co_filename}:{line}" + (f": {source}" if source else ".")
+    return f"{name or node._name()} was recorded at {line_of(code, node._instruction)}"
+
+
+def story(node: Any) -> list[str]:
+    """Where a node was recorded, in sentences, and as far as anomaly detection noted it: who called, and in whose backward."""
+    sentences = [recorded_at(node)]
+    outer = node.metadata.get("traceback_", ())[:-1]
+    sentences += [f"    called at {line}" for line in reversed(outer)]
+    seen = {node}
+    while (node := node.metadata.get("parent_")) is not None and node not in seen:
+        seen.add(node)
+        sentences.append(f"That was in the backward of {node._name()}. {recorded_at(node)}")
+    return [sentence for sentence in sentences if sentence]
+
+
+def stack(limit: int) -> list[str]:
+    """The lines outside this package that are running, the innermost last."""
+    frame: Any = sys._getframe(1)
+    lines: list[str] = []
+    while frame is not None and len(lines) < limit:
+        if not frame.f_code.co_filename.startswith(_PACKAGE):
+            lines.append(line_of(frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return lines[::-1]
 
 
 def defined_at(function: Any) -> str:

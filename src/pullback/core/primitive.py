@@ -14,17 +14,32 @@ import numpy as np
 
 from pullback.core import arrays, dual, modes, rules, views
 from pullback.core.attributes import hand_out
+from pullback.core.contents import changes, may_carry, plain, snapshot
+from pullback.core.cuts import note_cut
 from pullback.core.dual import OPEN, dual_at
-from pullback.core.graph import FREED, NOT_A_TENSOR, Node, next_number
-from pullback.core.keep import all_harmless, may_carry
+from pullback.core.graph import NOT_A_TENSOR, Freed, Node, next_number
+from pullback.core.guard import GUARDED_CALLS, call_forward
+from pullback.core.lost import freed
 from pullback.core.masked import Masked, unmask
+from pullback.core.mistakes import not_a_result
+from pullback.core.outside import (
+    LIMIT,
+    UNKNOWN,
+    is_library,
+    look,
+    look_at_arguments,
+    note_changed_arguments,
+    note_changes,
+    why_refuse,
+)
 from pullback.core.packing import Packed
-from pullback.core.places import familiar, note, outside
-from pullback.core.recompute import HARMLESS, Recomputed, Rerun, Unvouched, Watcher
+from pullback.core.places import caller, familiar, note, outside
+from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
 from pullback.core.recorded import Recorded
-from pullback.core.refusal import refused
-from pullback.core.saved import Saved, SavedOutput, SavedPlain, freed, pack, unpack
-from pullback.core.tensor import IN_A_LIST, Tensor, wrap
+from pullback.core.references import IN_A_LIST
+from pullback.core.refusal import THREE_REMEDIES, TO_LOOK, refused
+from pullback.core.saved import Saved, SavedOutput, SavedPlain, pack, unpack
+from pullback.core.tensor import Tensor, lent, wrap
 from pullback.core.versions import BORROWED
 
 ndarray = np.ndarray
@@ -46,7 +61,7 @@ class PrimitiveNode(Node):
         In backward: what ``save_for_backward`` was given.
     """
 
-    __slots__ = ("__dict__", "_to_save", "needs_input_grad", "xp")
+    __slots__ = ("__dict__", "_beside", "_to_save", "needs_input_grad", "xp")
 
     _operator: ClassVar[type[Primitive]]
     needs_input_grad: tuple[bool, ...]
@@ -130,17 +145,17 @@ class PrimitiveNode(Node):
             grads = self._project(ctx, grads, masked, Recorded.xp)
         finally:
             modes.leave(token)
+        outside = "" if task.linear else why_refuse(self._operator)
+        reason = reason or (outside and f"{outside}.")
         if watcher.cuts or reason:
-            tangents = OPEN and dual.moves(self, cotangents)
             edges = [*self._edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]]
             why = reason or f"its backward took a value out of the graph by {', '.join(watcher.cuts)}."
             what = f"the second derivative of {self._operator.__name__} is refused"
-            grads = [
-                g if g is None else refused(unmask(g), edges, self, what, f"{why} It would be silently wrong.")
-                for g in grads
-            ]
-            if tangents:
+            if OPEN and dual.moves(self, cotangents):
                 raise rules.no_tangent(self, what, why)
+            why += " It would be silently wrong."
+            instead = THREE_REMEDIES if reason else f"{THREE_REMEDIES} {TO_LOOK}"
+            grads = [g if g is None else refused(unmask(g), edges, self, what, why, instead) for g in grads]
         return grads
 
     def _project(self, ctx: Any, grads: list[Any], masked: Masked | None, xp: Any) -> list[Any]:
@@ -153,6 +168,8 @@ class PrimitiveNode(Node):
                 continue
             if not (grad.__class__ is ndarray or isinstance(grad, (Tensor, Masked)) or arrays.is_array(grad)):
                 raise rules.not_a_gradient(self, position, grad)
+            if xp is Recorded.xp or grad.__class__ is not ndarray:
+                grad = _for_the_walk(grad, self._kind if xp is Recorded.xp else None)
             if mask_rule is not None:
                 grad = mask_rule(ctx, grad, masked, position, xp)
             producer, number = edge
@@ -165,11 +182,14 @@ class PrimitiveNode(Node):
 
     def _zero(self, position: int, xp: Any) -> Any:
         spec = self._specs[position]
-        return None if spec is None else arrays.zeros(spec[0], spec[1], xp)
+        if spec is None:
+            return None
+        zeros = arrays.zeros(spec[0], spec[1], self.xp)
+        return wrap(self._kind, zeros) if xp is Recorded.xp else zeros
 
     def _shadow(self) -> Any:
         """A private copy of this ctx, for one call of the rule with other flags or values."""
-        if self._saved is FREED:
+        if self._saved.__class__ is Freed:
             raise freed(self)
         shadow: Any = _new(self._operator._node)
         for name in ("_edges", "_hooks", "_kind", "_number", "_saved", "_specs", "needs_input_grad", "_to_save", "xp"):
@@ -192,23 +212,39 @@ class PrimitiveNode(Node):
             kept = {name: dual.reopened(self, value, task) for name, value in kept.items()}
         shadow._saved = tuple(found)
         shadow.__dict__.update(kept)
-        reason = self._recompute(shadow, entries) if self._saved.__class__ is Saved else ""
-        return shadow, reason
+        if self._saved.__class__ is Saved:
+            reason = self._recompute(shadow, entries)
+        else:
+            reason = self._left_behind() if self.__dict__ else ""
+        return shadow, "" if task.linear else reason
+
+    def _left_behind(self) -> str:
+        """Where forward itself left nothing that could depend on the inputs: why something there may do so now."""
+        known = self.__dict__.get("_constants", ())
+        for name, value in self.__dict__.items():
+            if name not in _OWN and not plain((value,), True) and may_carry(value, known, True):
+                return (
+                    f"ctx.{name} was set after forward, by a pass that was not recorded, and may depend on the inputs."
+                )
+        return ""
 
     def _entries(self) -> tuple[Any, ...]:
         saved = self._saved
-        if saved is FREED:
+        if saved.__class__ is Freed:
             raise freed(self)
         return saved.entries if saved.__class__ is Saved else saved or ()
 
     def _saved_entries(self) -> Any:
         kept = [entry for _, (entry,) in self.__dict__.get("_kept", {}).values()]
-        return kept if self._saved is FREED else (*self._entries(), *kept)
+        return kept if self._saved.__class__ is Freed else (*self._entries(), *kept)
 
     def _recompute(self, shadow: Any, entries: tuple[Any, ...]) -> str:
         """Put recorded intermediates in the place of bare ones.  The reason where that is not possible."""
         rerun = self._saved.rerun
+        before = snapshot(self.__dict__, LIMIT)
         second = Recomputed(self, rerun)
+        if before is not None and changes(self.__dict__, before, LIMIT):
+            return "forward changes what an earlier call left on ctx."
         known = [*rerun.options.values(), *[getattr(entry, "array", None) for entry in entries]]
         values = list(shadow._saved)
         try:
@@ -219,11 +255,15 @@ class PrimitiveNode(Node):
                     values[k] = second.vouch_for(self._kind, entry.array, new, f"value {k} for backward")
             shadow._saved = tuple(values)
             for name, value in self.__dict__.items():
-                if name != "_kept" and may_carry(value, known, True):
+                if name not in _OWN and may_carry(value, known, True):
+                    if second.watcher.cuts and second.is_constant(name, value):
+                        continue
                     new = getattr(second.ctx, name, None)
                     shadow.__dict__[name] = second.vouch_for(self._kind, value, new, f"ctx.{name}")
         except Unvouched as doubt:
             return str(doubt)
+        except RecursionError:
+            return "what it keeps is nested too deeply to be looked into."
         return ""
 
     def _kept_attribute(self, name: str) -> Any:
@@ -264,6 +304,10 @@ class PrimitiveNode(Node):
 
     def _argument_names(self) -> list[str]:
         return rules.parameter_names(self._operator.forward, 1)
+
+
+#: Attributes of ctx in which this module itself keeps things.
+_OWN = frozenset({"_kept", "_constants"})
 
 
 class SavedConstant:
@@ -335,11 +379,19 @@ class Primitive:
     linear: ClassVar[bool] = False
     node_base: ClassVar[type] = PrimitiveNode
     _node: ClassVar[type]
+    #: How many more calls are watched for writes into arguments.
+    _guarded: ClassVar[int]
+    _outside: ClassVar[Any] = ()  # what forward and backward both name, see outside.py
+    _left_outside: ClassVar[str] = ""  # where forward once left what it computed
+    _watched: ClassVar[bool] = False  # whether forward is a user's
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         name = cls.__dict__.get("node_name") or f"{cls.__name__}Backward"
         cls._node = type(name, (cls.node_base,), {"_operator": cls, "__slots__": (), "__module__": cls.__module__})
+        cls._watched = not is_library(cls.__module__)
+        cls._outside = UNKNOWN if cls._watched else ()
+        cls._guarded = GUARDED_CALLS if cls._watched and not cls.view else 0
 
     @staticmethod
     def forward(ctx: Any, *args: Any, **options: Any) -> Any:
@@ -402,7 +454,16 @@ class Primitive:
         ctx.xp = np if first.__class__ is ndarray else namespace_of(first)
         ctx._to_save = None
         ctx.needs_input_grad = tuple(needs)
-        result = cls.forward(ctx, *bare_args, **options)
+        state = look(cls) if cls._outside else None
+        objects = look_at_arguments([*args, *options.values()]) if differentiable and cls._watched else None
+        if cls._guarded:
+            result = call_forward(cls, ctx, bare_args, options)
+        else:
+            result = cls.forward(ctx, *bare_args, **options)
+        if state is not None:
+            note_changes(cls, state, True, [value for value in args if not isinstance(value, Tensor)])
+        if objects is not None:
+            note_changed_arguments(cls, objects, ctx.__dict__, True, [*bare_args, *options.values()])
         if kind is None:
             return result
         if result.__class__ is not ndarray or cls.view or result.base is not None or result is first:
@@ -416,6 +477,7 @@ class Primitive:
 
 
 _NEEDED, _NOT_NEEDED = (True,), (False,)
+_NUMBERS = (int, float, complex, np.generic)
 
 
 def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
@@ -434,7 +496,16 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     ctx.xp = np if array.__class__ is ndarray else arrays.namespace(array)
     ctx._to_save = None
     ctx.needs_input_grad = _NOT_NEEDED if edge is None else _NEEDED
-    result = cls.forward(ctx, array, **options) if options else cls.forward(ctx, array)
+    state = look(cls) if cls._outside else None
+    objects = look_at_arguments(options.values()) if options and edge is not None and cls._watched else None
+    if cls._guarded:
+        result = call_forward(cls, ctx, (array,), options)
+    else:
+        result = cls.forward(ctx, array, **options) if options else cls.forward(ctx, array)
+    if state is not None:
+        note_changes(cls, state, True, ())
+    if objects is not None:
+        note_changed_arguments(cls, objects, ctx.__dict__, True, [array, *options.values()])
     kind = x.__class__
     recorded = edge is not None and mode._recording
     if result.__class__ is not ndarray or (not cls.view and (result.base is not None or result is array)):
@@ -445,6 +516,8 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     dtype = result.dtype
     if not recorded or dtype.kind not in "fc":
         output._edge = None
+        if recorded:
+            note_cut(edge, f"{cls.__name__}, whose result is {dtype},", caller(2))
         if cls.view:
             _note_view(cls, x, (output,), options, True)
         return output
@@ -505,8 +578,10 @@ def _finish(cls: Any, ctx: Any, kind: Any, args: Any, edges: Any, result: Any, o
     """Results that are several, no NumPy array, or views."""
     single = result.__class__ is not tuple
     results = (result,) if single else result
+    if recorded and results and not any(isinstance(r, _NUMBERS) or arrays.is_array(r) for r in results):
+        raise not_a_result(cls, result, "array", "return an array, or a tuple of arrays.")
     if not cls.view:
-        results = tuple([_own(r, args) for r in results])
+        results = tuple([_own(np.asarray(r) if isinstance(r, np.generic) else r, args) for r in results])
         _replace_saved(ctx, (result,) if single else result, results)
     outputs = tuple([_wrap(kind, r, ctx.xp) for r in results])
     if recorded:
@@ -528,10 +603,11 @@ def _own(result: Any, args: Any) -> Any:
 
 def _replace_saved(ctx: Any, before: Any, after: Any) -> None:
     """Where results were copied, or became arrays, saved results are the new ones."""
-    if ctx._to_save is not None:
-        for old, new in zip(before, after, strict=True):
-            if old is not new:
+    for old, new in zip(before, after, strict=True):
+        if old is not new:
+            if ctx._to_save is not None:
                 ctx._to_save = tuple([new if value is old else value for value in ctx._to_save])
+            ctx.__dict__.update({name: new for name, value in ctx.__dict__.items() if value is old})
 
 
 def _wider(kind: Any, other: Any) -> Any:
@@ -563,10 +639,20 @@ def _record(ctx: Any, kind: Any, args: Any, edges: Any, outputs: Any, options: A
                 dtype = arrays.dtype_of(array)
             if dtype.kind in "fc" or arrays.is_inexact(dtype):
                 output._edge = (ctx, len(specs))
+            elif len(outputs) == 1:
+                for edge in filter(None, edges):
+                    note_cut(edge, f"{ctx._operator.__name__}, whose result is {dtype},", (ctx._code, ctx._instruction))
             specs.append((array.shape, dtype))
         else:
             specs.append(None)
     ctx._specs = tuple(specs)
+    if not all(edges):
+        ctx._beside = beside = []  # shapes of constants, see `rules.may_sum`
+        for value, edge in zip(args, edges, strict=True):
+            if not edge:
+                array = value._array if isinstance(value, Tensor) else value
+                if hasattr(array, "shape"):
+                    beside.append(array.shape)
     _keep(ctx, args, edges, outputs, options)
 
 
@@ -626,8 +712,21 @@ def _lent(cotangent: Any) -> Any:
         cotangent = cotangent.view()
         cotangent.setflags(write=False)
     elif isinstance(cotangent, Tensor):
-        cotangent = wrap(type(cotangent), cotangent._array, BORROWED, dual.at(cotangent._resolved(), cotangent))
+        cotangent = lent(cotangent)
     return cotangent
+
+
+def _for_the_walk(grad: Any, kind: Any) -> Any:
+    """What a rule returned, in the form that the walk moves: a Tensor where a `kind` is given, otherwise a bare array.
+
+    A rule may return a bare array also while it is recorded: a constant.
+    """
+    if grad.__class__ is Masked:
+        value = _for_the_walk(grad.value, kind)
+        return grad if value is grad.value else Masked(value, lambda: grad.mask)
+    if isinstance(grad, Tensor):
+        return grad if kind is not None else grad._array
+    return grad if kind is None else wrap(kind, arrays.asarray(grad, arrays.namespace(grad)), BORROWED)
 
 
 def _keep_attributes(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> bool:
@@ -639,7 +738,7 @@ def _keep_attributes(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any
     kept = {}
     intermediate = False
     for name, value in ctx.__dict__.items():
-        if value.__class__ in HARMLESS or (value.__class__ is tuple and all_harmless(value)):
+        if plain((value,), True):
             continue
         if arrays.is_array(value):
             entry = _entry(value, args, edges, outputs, options)
@@ -652,6 +751,8 @@ def _keep_attributes(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any
             ]
             constants.extend(options.values())
         intermediate = intermediate or may_carry(value, constants, True)
+    if constants:
+        ctx.__dict__["_constants"] = constants
     if kept:
         for name in kept:
             del ctx.__dict__[name]

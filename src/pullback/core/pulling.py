@@ -6,22 +6,26 @@ partial request need: recomputed intermediates, narrowed flags, and delayed erro
 
 from __future__ import annotations
 
+import dis
+import inspect
 from typing import Any
 
 import numpy as np
 
 from pullback.core import arrays, dual, modes, rules
+from pullback.core.contents import changes, may_carry, rebuild, snapshot, tensors_in
 from pullback.core.ctx import CLEARED, Ctx, Pull, pulling, unpack_attribute
 from pullback.core.dual import OPEN
 from pullback.core.errors import lesson
 from pullback.core.graph import NOT_A_TENSOR
 from pullback.core.masked import unmask
-from pullback.core.recompute import Recomputed, Watcher, rebuild, same_numbers, tensors_in
+from pullback.core.outside import LIMIT, why_refuse
+from pullback.core.recompute import Recomputed, Watcher, same_numbers
 from pullback.core.recorded import Recorded
 from pullback.core.recycling import LARGE, watch
-from pullback.core.refusal import refused
+from pullback.core.refusal import TO_LOOK, refused
 from pullback.core.saved import Saved, holds_own_graph, is_intermediate, unpack
-from pullback.core.tensor import Tensor, wrap
+from pullback.core.tensor import Tensor, lent, wrap
 from pullback.core.versions import BORROWED
 
 ndarray = np.ndarray
@@ -71,40 +75,37 @@ class FunctionNode(Ctx):
         kind = self._kind
         for position, cotangent in enumerate(cotangents):
             if cotangent is None:
-                incoming.append(self._missing(position))
+                incoming.append(self._missing(position, cotangents))
                 continue
             cotangent = unmask(cotangent)
             if record:
-                incoming.append(_lent(cotangent, self._operator.any_layout))
+                array = cotangent._array
+                incoming.append(lent(cotangent, array if self._operator.any_layout else arrays.contiguous(array)))
             else:
                 if not self._operator.any_layout:
                     cotangent = arrays.contiguous(cotangent)
                 incoming.append(wrap(kind, cotangent, BORROWED))
         return incoming
 
-    def _missing(self, position: int) -> Any:
+    def _missing(self, position: int, cotangents: list[Any]) -> Any:
         spec = self._specs[position]
         marks = self._marks
         if spec is None or (marks is not None and not marks.materialize):
             return None
         if not self._materialize_non_diff_grads and position in self._non_differentiable():
             return None
-        xp = arrays.namespace(self._example())
+        example = next((unmask(c) for c in cotangents if c is not None), np.empty(0))
+        xp = arrays.namespace(example._array if isinstance(example, Tensor) else example)
         return wrap(self._kind, arrays.zeros(spec[0], spec[1], xp))
-
-    def _example(self) -> Any:
-        for edge in self._edges:
-            if edge and edge[0]._number < 0:
-                return edge[0].variable._array
-        return np.empty(0)
 
     def _non_differentiable(self) -> Any:
         return self._marks.non_differentiable if self._marks is not None else ()
 
     def _call_rule(self, incoming: list[Any]) -> Any:
         rule = find_rule(self._operator)
+        asked = any(cotangent is not None for cotangent in incoming)
         grads = rule(self, incoming) if self._operator.boxed_grads_call else rule(self, *incoming)
-        return rules.as_sequence(self, grads)
+        return rules.as_sequence(self, grads, asked)
 
     def _fit(self, grads: list[Any], record: bool, task: Any) -> list[Any]:
         """Check what backward returned, and project it into the spaces of the arguments."""
@@ -125,7 +126,10 @@ class FunctionNode(Ctx):
             shape, dtype = producer._specs[number]
             if not record:
                 array = grad._array
-                if array.shape != shape or array.dtype != dtype:
+                if (
+                    array.shape != shape
+                    or (array.dtype if array.__class__ is ndarray else arrays.dtype_of(array)) != dtype
+                ):
                     array = rules.fit(self, position, array, arrays.namespace(array))
                 grads[position] = array
             elif grad.shape != shape or grad.dtype != dtype:
@@ -146,7 +150,9 @@ class FunctionNode(Ctx):
             pulling.reset(outer)
 
     def _pull_recorded(self, cotangents: list[Any], pull: Pull, task: Any) -> Any:
-        doubt = "" if task.linear else self._recompute(pull) or self._left_behind()
+        doubt = ""
+        if not task.linear:
+            doubt = self._recompute(pull) or self._left_behind() or why_refuse(self._operator)
         if OPEN:
             self._reopen(pull, task)
         incoming = self._incoming(cotangents, True)
@@ -188,7 +194,8 @@ class FunctionNode(Ctx):
                 f"the second derivative of {name} is refused: its backward took a value out of the graph by "
                 f"{', '.join(watcher.cuts)}",
                 "what was computed from that value counts as constant, and the derivative would be silently wrong.",
-                "use Tensor operators in backward; or write the backward as a Function of its own, with its own backward.",
+                "use Tensor operators in backward; or write the backward as a Function of its own, with its own backward. "
+                + TO_LOOK,
             )
         return None
 
@@ -200,27 +207,40 @@ class FunctionNode(Ctx):
         saved = self._saved
         if saved.__class__ is not Saved:
             return ""
+        kept = self._kept or {}
+        carriers = [kept[name][0] for name in self._opaque[0] if name in kept] if self._opaque else []
+        before = snapshot(carriers, LIMIT)
         second = Recomputed(self, saved.rerun)
         doubt = ""
+        if before is not None and changes(carriers, before, LIMIT):
+            doubt = "forward changes what an earlier call left on ctx"
         fresh = getattr(second.ctx, "_to_save", None) or ()
         pull.entries = tuple(
             [
                 second.vouch(
-                    unpack(entry, self, "a value"), fresh[k] if k < len(fresh) else None, f"value {k} for backward"
+                    unpack(entry, self, "a value"),
+                    fresh[k] if k < len(fresh) else None,
+                    f"value {k} for backward",
+                    _saved_at(k),
                 )
                 if is_intermediate(entry)
                 else unpack(entry, self, "a value")
                 for k, entry in enumerate(saved.entries)
             ]
         )
-        for name, (structure, entries) in (self._kept or {}).items():
+        for name, (structure, entries) in kept.items():
             if any(holds_own_graph(entry) for entry in entries):
                 doubt = f"ctx.{name} holds a graph that was recorded inside forward, apart from the inputs"
             elif any(is_intermediate(entry) for entry in entries):
                 new = tensors_in(getattr(second.ctx, name, None))
+                if len(new) > len(entries):
+                    doubt = f"ctx.{name} holds more Tensors when forward runs again"
                 values = [
                     second.vouch(
-                        unpack(entry, self, f"ctx.{name}"), new[k] if k < len(new) else None, f"the Tensor ctx.{name}"
+                        unpack(entry, self, f"ctx.{name}"),
+                        new[k] if k < len(new) else None,
+                        f"the Tensor ctx.{name}",
+                        _held_at(name, k),
                     )
                     if is_intermediate(entry)
                     else unpack_attribute(entry, self, f"ctx.{name}")
@@ -231,7 +251,7 @@ class FunctionNode(Ctx):
 
     def _reopen(self, pull: Pull, task: Any) -> None:
         """Saved values with their tangents, or as constants."""
-        entries = self.saved_tensors if pull.entries is None else pull.entries
+        entries = super().saved_tensors if pull.entries is None else pull.entries
         pull.entries = tuple([dual.reopened(self, value, task) for value in entries])
         for name, (_, kept) in (self._kept or {}).items():
             if kept and name not in pull.attributes:
@@ -244,25 +264,31 @@ class FunctionNode(Ctx):
         return any(not isinstance(structure, Tensor) for structure, _ in (self._kept or {}).values())
 
     def _left_behind(self) -> str:
-        """Values that an earlier backward left on ctx were computed without recording.  (Forward's own are kept elsewhere.)"""
+        """Values that an earlier backward left on ctx were computed without recording.
+
+        What forward set is kept elsewhere, all but constant numbers, which no backward sets.
+        """
         for name, value in self.__dict__.items():
-            if any(arrays.is_inexact(t.dtype) and not t.requires_grad for t in tensors_in(value)):
+            if any(arrays.is_inexact(t.dtype) and not t.requires_grad for t in tensors_in(value)) or (
+                may_carry(value, (), True, hidden=True) and name in attributes_set_by(find_rule(self._operator))
+            ):
                 return f"ctx.{name} was set after forward, by a pass that was not recorded"
         return ""
 
     def _recompute_carriers(self, pull: Pull, second: Recomputed) -> str:
         """Closures, objects and bare numbers on ctx, from the second run."""
         names, _ = self._opaque
-        for name in names:
-            old, new = self._kept[name][0], getattr(second.ctx, name, None)  # type: ignore[index]
+        for name in [name for name in names if name in (self._kept or ())]:  # a rule may have deleted others
+            old, entries = self._kept[name]  # type: ignore[index]
+            new = getattr(second.ctx, name, None)
             trouble = second.trouble
             if not trouble and second.watcher.cuts and not second.is_constant(name, old):
                 trouble = f"forward took a value out of the graph by {', '.join(second.watcher.cuts)}"
-            if not trouble and not same_numbers(old, new):
+            if not trouble and not (same_numbers(old, new) and (not entries or len(tensors_in(new)) == len(entries))):
                 trouble = "running forward again gave another one"
             if trouble:
                 return f"ctx.{name} may hold something that depends on the inputs, and {trouble}"
-            pull.attributes[name] = new
+            pull.attributes[name] = rebuild(new, iter(tensors_in(getattr(self, name)))) if entries else new
         return ""
 
     def apply(self, *cotangents: Any) -> Any:
@@ -270,10 +296,14 @@ class FunctionNode(Ctx):
         return self._call_rule(list(cotangents))
 
 
-def _lent(tensor: Tensor, any_layout: bool) -> Tensor:
-    """A cotangent as a rule gets it: at the same place in the graph, contiguous, copied before it is written into."""
-    array = tensor._array if any_layout else arrays.contiguous(tensor._array)
-    return wrap(type(tensor), array, BORROWED, dual.at(tensor._resolved(), tensor))
+def _saved_at(k: int) -> Any:
+    """Finds a saved value on the ctx of another run of forward."""
+    return lambda ctx: ctx._to_save[k]
+
+
+def _held_at(name: str, k: int) -> Any:
+    """The same for a Tensor in an attribute."""
+    return lambda ctx: tensors_in(getattr(ctx, name))[k]
 
 
 def no_backward(ctx: Any, *grad_outputs: Any) -> Any:
@@ -306,6 +336,12 @@ def refuse_both(operator: Any) -> Any:
     return staticmethod(ambiguous)
 
 
+def attributes_set_by(function: Any) -> set[str]:
+    """The names in the statements of a function that set an attribute, of whatever object."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return {step.argval for step in dis.get_instructions(code) if step.opname == "STORE_ATTR"} if code else set()
+
+
 class ClearingNode(FunctionNode):
     """The ctx of a Function with ``clear_saved_tensors_on_access``: saved Tensors can be read once."""
 
@@ -313,6 +349,8 @@ class ClearingNode(FunctionNode):
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
+        if self._saved is CLEARED:
+            self._entries()  # raises, also where a recorded pass has other values at hand
         values = super().saved_tensors
         self._saved = CLEARED
         return values

@@ -8,16 +8,14 @@ out different, or something left the graph on the way), using it plants a delaye
 
 from __future__ import annotations
 
-import collections
-import copy
-import dataclasses
-import types
 from collections.abc import Callable, Iterable
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from pullback.core import arrays, dual, modes
+from pullback.core.contents import CONTAINERS, assemble, parts
 from pullback.core.dual import OPEN, dual_at
 from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.graph import Node, reach
@@ -102,8 +100,11 @@ class Recomputed:
         finally:
             modes.leave(token)
 
-    def vouch(self, old: Tensor, new: Any, what: str) -> Any:
-        """`new`, the second run's version of the saved value `old`, or a delayed error over the old one."""
+    def vouch(self, old: Tensor, new: Any, what: str, find: Callable[[Any], Any] | None = None) -> Any:
+        """`new`, the second run's version of the saved value `old`, or a delayed error over the old one.
+
+        `find` takes the value from the ctx of another run.
+        """
         name = f"{self.node._operator.__name__}.forward saved {what}, which is neither an input nor an output"
         if self.trouble:
             return self._refuse(old, name, self.trouble)
@@ -123,7 +124,15 @@ class Recomputed:
                 f"a value left the graph in forward by {', '.join(self.watcher.cuts)}, so its dependence on the inputs "
                 "cannot be recovered.",
             )
-        return new if new.requires_grad or (OPEN and dual_at(new._edge)) else wrap(type(new), old._array, old._buffer)
+        if new.requires_grad or (OPEN and dual_at(new._edge) is not None):
+            return new
+        if new is old and find is not None and not self._stays(old, find):
+            return self._refuse(
+                old,
+                name,
+                "it was computed once and kept outside of ctx, so the second run of forward did not compute it again.",
+            )
+        return wrap(type(new), old._array, old._buffer)
 
     def vouch_for(self, kind: Any, old: Any, new: Any, what: str) -> Any:
         """The same for what a Primitive kept: bare arrays, numbers, containers of them.
@@ -146,19 +155,24 @@ class Recomputed:
         return new
 
     def is_constant(self, name: str, old: Any) -> bool:
-        """True when the number ``ctx.name`` stays what it is while the inputs change: then it is no function of them."""
-        if not is_number(old):
+        """True when ``ctx.name`` holds the same while the inputs change: then it is no function of them."""
+        return self._stays(old, lambda ctx: getattr(ctx, name, None))
+
+    def _stays(self, old: Any, find: Callable[[Any], Any]) -> bool:
+        try:
+            if self._elsewhere is None:
+                token = modes.enter(modes.OFF)
+                try:
+                    moved = [_moved(value) for value in self._rerun.arguments(self.node)]
+                    self._elsewhere = self._rerun.call(self.node, moved, self._rerun.options)
+                finally:
+                    modes.leave(token)
+            new = find(self._elsewhere)
+            if isinstance(old, Tensor):
+                return isinstance(new, Tensor) and _same(old._array, new._array)
+            return holds_the_same(old, new)
+        except Exception:  # forward cannot run there, or what it keeps cannot be compared
             return False
-        if self._elsewhere is None:
-            token = modes.enter(modes.OFF)
-            try:
-                moved = [_moved(value) for value in self._rerun.arguments(self.node)]
-                self._elsewhere = self._rerun.call(self.node, moved, self._rerun.options)
-            except Exception:
-                return False
-            finally:
-                modes.leave(token)
-        return same_numbers(old, getattr(self._elsewhere, name, None))
 
     def _refuse(self, old: Tensor, what: str, why: str) -> Any:
         if OPEN and dual.moves(self.node, ()):
@@ -186,87 +200,36 @@ def _moved(value: Any) -> Any:
     return wrap(type(value), value._array * (1 + 2**-10) + 2**-10)
 
 
-def is_number(value: Any) -> bool:
-    """True for a floating-point number or a bare array."""
-    return isinstance(value, (float, complex)) or arrays.is_array(value)
+def holds_the_same(old: Any, new: Any) -> bool:
+    """True when two values are equal in all that they hold: numbers, arrays, text, containers of them."""
+    pending = [(old, new)]
+    while pending:
+        old, new = pending.pop()
+        if old is new or (isinstance(old, Tensor) and isinstance(new, Tensor)):  # Tensors are vouched for one by one
+            continue
+        if type(old) is not type(new):
+            return False
+        contents = parts(old)
+        if arrays.is_array(old):
+            if not _same(old, new):
+                return False
+        elif contents is not None and not isinstance(old, (set, frozenset)):
+            others = parts(new)
+            if len(contents) != len(others) or (isinstance(old, dict) and list(old) != list(new)):
+                return False
+            if isinstance(old, CONTAINERS) and getattr(old, "__dict__", None):
+                return False
+            pending.extend(zip(contents, others, strict=True))
+        elif not _compares(old) or not (old == new or (old != old and new != new)):
+            return False
+    return True
+
+
+def _compares(value: Any) -> bool:
+    """True where ``==`` asks for more than whether two are the same object."""
+    return getattr(type(value), "__eq__", None) is not object.__eq__
 
 
 def same_numbers(old: Any, new: Any) -> bool:
     """True unless `old` is a number or a bare array and `new` differs from it."""
-    if isinstance(old, (float, complex)):
-        return old == new or (old != old and new != new)
-    if arrays.is_array(old):
-        return arrays.is_array(new) and _same(old, new)
-    return True
-
-
-def parts(value: Any) -> Any:
-    """The contents of a container, ``None`` for anything else.  Records (dataclasses) count; other objects do not."""
-    if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
-        return value
-    if isinstance(value, dict):
-        return value.values()
-    record = dataclasses.is_dataclass(value) and not isinstance(value, type)
-    if record or isinstance(value, types.SimpleNamespace):
-        return vars(value).values()
-    return None
-
-
-#: Kinds of value that hold no Tensor and cannot carry a derivative.
-HARMLESS = frozenset(
-    {int, bool, str, bytes, type(None), slice, type, np.dtype(float).__class__, type(Ellipsis), range, types.ModuleType}
-)
-_PLAIN = HARMLESS | {float, complex}
-
-
-def tensors_in(value: Any, seen: set[int] | None = None) -> list[Tensor]:
-    """The Tensors in a value: itself, or the contents of containers, at any depth; a shared container counts once."""
-    if isinstance(value, Tensor):
-        return [value]
-    if value.__class__ in _PLAIN:
-        return []
-    contents = parts(value)
-    if contents is None or _PLAIN.issuperset(map(type, contents)):
-        return []
-    seen = set() if seen is None else seen
-    if id(value) in seen:
-        return []
-    seen.add(id(value))
-    return [t for item in contents for t in tensors_in(item, seen)]
-
-
-def is_tree(value: Any, seen: set[int] | None = None) -> bool:
-    """False for containers that hold themselves, or one container twice: they cannot be taken apart and rebuilt."""
-    contents = parts(value)
-    if contents is None or _PLAIN.issuperset(map(type, contents)):
-        return True
-    seen = set() if seen is None else seen
-    if id(value) in seen:
-        return False
-    seen.add(id(value))
-    return all(is_tree(item, seen) for item in contents)
-
-
-def rebuild(value: Any, tensors: Any) -> Any:
-    """A tree with its Tensors replaced, in the order of `tensors_in`, by those of an iterator."""
-    if isinstance(value, Tensor):
-        return next(tensors)
-    contents = parts(value)
-    return value if contents is None else assemble(value, [rebuild(item, tensors) for item in contents])
-
-
-def assemble(value: Any, fresh: list[Any]) -> Any:
-    """A container like `value` with other contents."""
-    if isinstance(value, tuple):
-        return type(value)(*fresh) if hasattr(value, "_fields") else type(value)(fresh)
-    if isinstance(value, (list, set, frozenset)):
-        return type(value)(fresh)
-    twin = copy.copy(value)
-    if isinstance(value, collections.deque):
-        twin.clear()
-        twin.extend(fresh)
-    elif isinstance(value, dict):
-        twin.update(zip(value, fresh, strict=True))
-    else:
-        vars(twin).update(zip(vars(value), fresh, strict=True))
-    return twin
+    return not (isinstance(old, Number) or arrays.is_array(old)) or holds_the_same(old, new)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core.tensor import before_replacing
+from pullback.core.wrapping import before_replacing
 
 #: Elements from which an allocation costs more than keeping watch.
 LARGE = 32_768

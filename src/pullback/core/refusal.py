@@ -21,6 +21,11 @@ THREE_REMEDIES = (
     "save inputs or outputs and compute the rest from them in backward; or return the value as an extra output and use its "
     "incoming gradient; or write the backward as a Function of its own."
 )
+#: What a refusal adds where backward took a value out of the graph, perhaps only to show it.
+TO_LOOK = (
+    "Only looking at a value takes nothing out of the graph if it is printed (print(g), f'{g.sum():.3f}'), compared "
+    "(g.max() > 10) or kept as the Tensor that it is (log.append(g))."
+)
 
 
 class Refusal(Node):

@@ -7,6 +7,7 @@ and the argument by name.
 from __future__ import annotations
 
 import inspect
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from pullback.core import arrays
 from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.graph import Node
 from pullback.core.masked import Masked
+from pullback.core.mistakes import warn_of_no_gradient
 from pullback.core.places import defined_at
 
 
@@ -46,19 +48,25 @@ def located(error: RuntimeError, node: Any) -> RuntimeError:
     return error
 
 
-def as_sequence(node: Any, grads: Any) -> list[Any]:
-    """What backward returned as a list with one entry per argument; extra trailing ``None`` dropped."""
+def as_sequence(node: Any, grads: Any, asked: bool = True) -> list[Any]:
+    """What backward returned as a list with one entry per argument; extra trailing ``None`` dropped.
+
+    `asked` is false where no cotangent came in, so that none can be expected to come out.
+    """
     found = list(grads) if isinstance(grads, tuple) else [grads]
     expected = len(node._edges)
+    if grads is None and asked and expected == 1 and node._edges[0]:
+        warn_of_no_gradient(node)
     while len(found) > expected and found[-1] is None:
         found.pop()
     if len(found) != expected:
-        names = ", ".join(node._argument_names()) or "its arguments"
+        names = node._argument_names()
+        answer = ", ".join(f"*grads_of_{name[1:]}" if name[0] == "*" else f"grad_{name}" for name in names)
         hint = (
-            "a tuple, not a list: return grad_a, grad_b."
-            if isinstance(grads, list)
-            else f"one gradient per argument of forward ({names}), None where there is none."
+            f"return {answer or 'one gradient per argument'}, with None for what has no gradient (ctx does not count)."
         )
+        if isinstance(grads, list):
+            hint = f"a tuple, not a list: {hint}"
         error = lesson(
             RuntimeError,
             f"function {node._name()} returned an incorrect number of gradients (expected {expected}, got {len(found)})",
@@ -90,6 +98,12 @@ def not_a_gradient(node: Any, position: int, value: Any) -> RuntimeError:
         "list": "a tuple, not a list: return grad_a, grad_b.",
         "numpy.ndarray": "a Tensor: pullback.asarray(result). (A backward in NumPy also needs @once_differentiable, or a "
         "Function of its own, to be right at second order.)",
+        **dict.fromkeys(
+            ("int", "float", "complex"), "a Tensor of the argument's shape, or None: grad_output * number."
+        ),
+        **dict.fromkeys(
+            ("dict", "generator", "set"), "a tuple with one gradient per argument of forward, in their order."
+        ),
     }.get(kind, "a Tensor of the argument's shape, or None.")
     error = lesson(
         RuntimeError,
@@ -100,15 +114,26 @@ def not_a_gradient(node: Any, position: int, value: Any) -> RuntimeError:
     return located(error, node)
 
 
+def _sum(got: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    """What to write, so that a gradient of one shape gets the other by summing."""
+    added = len(got) - len(expected)
+    stretched = [k for k, n in enumerate(got) if k >= added and n != expected[k - added]]
+    axes = (*range(added), *stretched)
+    reshaped = f".reshape({', '.join(map(str, expected))})" if stretched else ""
+    return f"g.sum({axes[0] if len(axes) == 1 else axes}){reshaped}"
+
+
 def bad_shape(node: Any, position: int, got: Any, expected: Any) -> RuntimeError:
     """The error for a cotangent whose shape cannot belong to the argument."""
     hint = f"a gradient of shape {list(expected)}"
     if arrays.broadcasts_to(expected, got):
-        hint += "; if forward broadcast this argument, sum over the axes that were added or stretched"
+        hint += f"; if forward broadcast this argument, sum over the axes that were added or stretched: {_sum(got, expected)}"
     elif arrays.broadcasts_to(got, expected):
         hint += "; expand it: g.expand(...) or g * ones_like(x)"
     elif tuple(reversed(got)) == tuple(expected):
         hint += "; a transpose seems to be missing"
+    elif math.prod(got) == math.prod(expected):
+        hint += f"; if the elements are in the right order: g.reshape({', '.join(map(str, expected))})"
     error = lesson(
         RuntimeError,
         f"Function {node._name()} returned an invalid gradient at index {position} - got {list(got)} but expected shape "
@@ -127,13 +152,18 @@ def may_sum(node: Node, shape: tuple[int, ...], target: tuple[int, ...]) -> bool
     """True when a cotangent of `shape` for an argument of shape `target` means "sum over what was broadcast".
 
     That is what a rule of a broadcasting operator returns: it then has the shape of an output, or of the inputs broadcast
-    together.  Any other shape that merely fits is a mistake.
+    together (with or without those that are constants).  Any other shape that merely fits is a mistake.
     """
     if not arrays.broadcasts_to(target, shape):
         return False
     if any(spec and spec[0] == shape for spec in node._specs):
         return True
     shapes = [edge[0]._specs[edge[1]][0] for edge in node._edges if edge]
+    beside = [other for other in getattr(node, "_beside", ()) if isinstance(other, tuple)]
+    return _broadcast_gives(shape, shapes) or _broadcast_gives(shape, shapes + beside)
+
+
+def _broadcast_gives(shape: tuple[int, ...], shapes: list[Any]) -> bool:
     try:
         return np.broadcast_shapes(*shapes) == shape
     except ValueError:

@@ -13,43 +13,10 @@ from typing import Any
 from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.core.graph import Node
-from pullback.core.places import recorded_at
+from pullback.core.lost import stale
 from pullback.core.tensor import Tensor, wrap
 
 _new = object.__new__
-
-
-def freed(node: Node) -> RuntimeError:
-    """The error for a second walk over released values."""
-    return lesson(
-        RuntimeError,
-        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
-        f"freed): the values that {node._name()} saved are gone. Specify retain_graph=True in the earlier pass to keep them.",
-        why="saved values are released as soon as a backward pass has used them, to keep memory low.",
-        instead="pass retain_graph=True to the earlier backward() or grad(), or compute the outputs again. "
-        + recorded_at(node),
-        node=node,
-        _pullback_located=True,
-    )
-
-
-def stale(node: Node, what: str, array: Any, version: int, now: int, producer: Any) -> RuntimeError:
-    """The error for a saved value that was written to after it was saved."""
-    by = f", which is output {producer[1]} of {_plain_name(producer[0])}," if producer else ""
-    return lesson(
-        RuntimeError,
-        f"one of the variables needed for gradient computation has been modified by an inplace operation: {what} saved by "
-        f"{node._name()} [{arrays.dtype_of(array)} {list(array.shape)}]{by} is at version {now}; expected version {version} "
-        "instead.",
-        why="the backward of that operation would compute with the new values.",
-        instead=f"write into a clone(), write before the value is used, or compute out of place. {recorded_at(node)}",
-        node=node,
-        _pullback_located=True,
-    )
-
-
-def _plain_name(node: Node) -> str:
-    return node._name().removesuffix("Backward0").removesuffix("Backward")
 
 
 def _detached(node: Node, what: str) -> RuntimeError:
@@ -86,7 +53,7 @@ class SavedTensor:
     def _check(self, node: Node, what: str) -> None:
         buffer = self._buffer if self._buffer is not None else self._late_buffer()
         if buffer is not None and buffer.stale(self._array, self._version):
-            raise stale(node, what, self._array, self._version, buffer.version, self._edge)
+            raise stale(node, what, self._array, self._version, buffer, self._edge)
 
     def _late_buffer(self) -> Any:
         """A Tensor gets its write log when it is first viewed or written, which may be after it was saved."""
@@ -107,9 +74,9 @@ class SavedInput(SavedTensor):
     def unpack(self, node: Node, what: str) -> Any:
         self._check(node, what)
         tensor = self.tensor
-        if tensor._resolved() == self._edge:
+        if tensor._array is self._array and tensor._resolved() == self._edge:  # lent memory is left, not overwritten
             return tensor
-        if tensor._edge is None and tensor._view is None:
+        if self._edge is not None and tensor._edge is None and tensor._view is None:
             raise _detached(node, what)
         return wrap(type(tensor), self._array, self._buffer, self._edge)
 
@@ -196,7 +163,7 @@ def unpack(entry: Any, node: Node, what: str) -> Any:
     if isinstance(entry, Tensor):
         buffer = entry._buffer
         if buffer is not None and buffer.version:
-            raise stale(node, what, entry._array, 0, buffer.version, entry._resolved())
+            raise stale(node, what, entry._array, 0, buffer, entry._resolved())
         if buffer is not None and buffer.detached:
             raise _detached(node, what)
         return entry

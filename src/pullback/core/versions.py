@@ -12,9 +12,14 @@ from typing import Any
 from numpy.lib.array_utils import byte_bounds
 
 from pullback.core import arrays
+from pullback.core.places import caller
 
 #: A region that spans more cells of the log than this is kept in one list of wide regions.
 WIDE = 16
+
+
+#: The latest write to a region: its number, the region (``None`` where unknown), and who wrote, see `places.caller`.
+Write = tuple[int, Any, Any]
 
 
 class Buffer:
@@ -49,14 +54,17 @@ class Buffer:
         self.viewed = False
         self.views: list[Any] = []
         self._cell = 0
-        self._cells: dict[int, dict[Any, tuple[int, Any]]] = {}
-        self._wide: dict[Any, tuple[int, Any]] = {}
+        self._cells: dict[int, dict[Any, Write]] = {}
+        self._wide: dict[Any, Write] = {}
 
-    def wrote(self, array: Any) -> None:
-        """Log a write to the region that `array` covers."""
+    def wrote(self, array: Any, depth: int = 1) -> None:
+        """Log a write to the region that `array` covers; who wrote is `depth` frames or more outwards."""
         self.version += 1
         if not isinstance(array, arrays.ndarray):
-            self._wide[None] = (self.version, None)
+            array = arrays.in_numpy(array)
+        write = (self.version, array, caller(depth + 1))
+        if array is None:
+            self._wide[None] = write
             return
         low, high = byte_bounds(array)
         if not self._cell:
@@ -64,31 +72,51 @@ class Buffer:
         key = (low, array.shape, array.strides)
         cells = range(low // self._cell, (high - 1) // self._cell + 1)
         if len(cells) > WIDE:
-            self._wide[key] = (self.version, array)
+            self._wide[key] = write
         else:
             for cell in cells:
-                self._cells.setdefault(cell, {})[key] = (self.version, array)
+                self._cells.setdefault(cell, {})[key] = write
 
-    def touch(self) -> None:
-        """Log a write to unknown places: everything saved before is stale."""
+    def touch(self, who: Any = None) -> None:
+        """Log a write to unknown places: everything saved before is stale.  `who` wrote: a place, or words for it."""
         self.version += 1
-        self._wide[None] = (self.version, None)
+        self._wide[None] = (self.version, None, who or caller(2))
+
+    def state(self) -> Any:
+        """What is known of writes so far, for `restore`."""
+        return (
+            self.version,
+            self._cell,
+            {cell: dict(regions) for cell, regions in self._cells.items()},
+            dict(self._wide),
+        )
+
+    def restore(self, state: Any) -> None:
+        """Forget the writes since `state`."""
+        self.version, self._cell, self._cells, self._wide = state
 
     def stale(self, array: Any, version: int) -> bool:
         """True when a write after `version` overlaps `array`."""
-        if self.version == version:
-            return False
-        return any(
-            written > version and (region is None or arrays.shares_memory(region, array))
-            for written, region in self._near(array)
-        )
+        return self.version != version and any(self._overlapping(array, version))
 
-    def _near(self, array: Any) -> Iterator[tuple[int, Any]]:
-        """The logged regions that could overlap `array`."""
+    def writes(self, array: Any, version: int) -> list[Write]:
+        """The writes after `version` that overlap `array`, the earliest first; of each region only the latest is known."""
+        found = {write[0]: write for write in self._overlapping(array, version)}
+        return [found[number] for number in sorted(found)]
+
+    def _overlapping(self, array: Any, version: int) -> Iterator[Write]:
+        for write in self._near(array):
+            if write[0] > version and (write[1] is None or arrays.shares_memory(write[1], array)):
+                yield write
+
+    def _near(self, array: Any) -> Iterator[Write]:
+        """The logged writes that could overlap `array`."""
         yield from self._wide.values()
         if not self._cells:
             return
         if not isinstance(array, arrays.ndarray):
+            array = arrays.in_numpy(array)
+        if array is None:
             cells: Any = list(self._cells)
         else:
             low, high = byte_bounds(array)

@@ -25,8 +25,10 @@ from pullback.core.places import note
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Leaf, Tensor, wrap
 from pullback.core.versions import BORROWED, Buffer
+from pullback.core.wrapping import hold_another_array
 
 Steps = tuple[tuple[Any, dict[str, Any]], ...]
+before_writing: Any = None  # called with a Tensor whose memory is about to be written, if somebody wants to know
 
 
 def replay(steps: Steps, value: Any) -> Any:
@@ -78,7 +80,7 @@ class View:
 def is_alias(array: Any, of: Any) -> bool:
     """True when a view operator really returned a view."""
     if not isinstance(array, arrays.ndarray):
-        return arrays.is_mutable(array)
+        return arrays.is_mutable(array) and arrays.shares_memory(array, of)
     owner = of if of.base is None else of.base
     return array is of or array.base is owner or arrays.shares_memory(array, of)
 
@@ -139,16 +141,20 @@ class WriteView(Node):
         if half:  # the real or the imaginary part was written: no entry is zero as a whole
             return self._without_half(cotangent, task)
 
+        xp = arrays.namespace(cotangent._array if task.record else cotangent)
+
         def mask() -> Any:
-            kept = np.ones(cotangent.shape, dtype=bool)
+            kept: Any = np.ones(cotangent.shape, dtype=bool)
             self._clear(kept, False)
+            kept = xp.asarray(kept)
             return kept & given.mask if given.__class__ is Masked else kept
 
-        if task.record:
-            outside = Recorded.xp.where(mask(), cotangent, Recorded.xp.zeros_like(cotangent))
-        else:
-            outside = arrays.copy(cotangent, arrays.namespace(cotangent))
+        if cotangent.__class__ is np.ndarray:
+            outside = arrays.copy(cotangent, np)
             self._clear(outside, 0)
+        else:
+            run = Recorded.xp if task.record else xp
+            outside = run.where(mask(), cotangent, run.zeros_like(cotangent))
         return Masked(outside, mask)
 
     def _without_half(self, cotangent: Any, task: Any) -> Any:
@@ -162,7 +168,7 @@ class WriteView(Node):
         return outside
 
     def _clear(self, fresh: Any, value: Any) -> None:
-        """Fill the written region of a fresh, C-contiguous array."""
+        """Fill the written region of a fresh, C-contiguous NumPy array."""
         region = replay(self.steps, fresh)
         if is_alias(region, fresh):
             region[...] = value
@@ -172,12 +178,15 @@ class WriteView(Node):
 
 
 class Overwrite(Node):
-    """What remains of the old history when a Tensor is overwritten by something without gradients: zeros."""
+    """The new history of a Tensor that was overwritten as a whole.
+
+    vjp: the cotangent belongs to the value, if that has a history; the old history gets structural zeros.
+    """
 
     __slots__ = ()
 
-    def __init__(self, tensor: Tensor, edge: Any) -> None:
-        self._edges = (edge,)
+    def __init__(self, tensor: Tensor, value_edge: Any) -> None:
+        self._edges = (tensor._resolved(), value_edge)
         self._number = next_number()
         note(self)
         self._saved = None
@@ -188,13 +197,18 @@ class Overwrite(Node):
     def _name(self) -> str:
         return "CopyBackwards"
 
-    def _pull(self, cotangents: list[Any], task: Any) -> tuple[Any]:
+    def _pull(self, cotangents: list[Any], task: Any) -> tuple[Any, Any]:
         given = cotangents[0]
         if given is None:
-            return (None,)
-        cotangent = unmask(given)
-        xp = Recorded.xp if task.record else arrays.namespace(cotangent)
-        return (Masked(xp.zeros_like(cotangent), lambda: np.zeros(cotangent.shape, dtype=bool)),)
+            return None, None
+        of_value = given if task.wants(self._edges[1]) else None
+        of_old = self._nothing(unmask(given), task) if task.wants(self._edges[0]) else None
+        return of_old, of_value
+
+    def _nothing(self, cotangent: Any, task: Any) -> Any:
+        xp = arrays.namespace(cotangent._array if task.record else cotangent)
+        zeros = (Recorded.xp if task.record else xp).zeros_like(cotangent)
+        return Masked(zeros, lambda: arrays.zeros(cotangent.shape, np.dtype(bool), xp))
 
 
 def check_writable(tensor: Tensor) -> None:
@@ -238,7 +252,26 @@ def _refuse_leaf(what: str) -> None:
 
 
 def write(target: Tensor, value: Tensor) -> Tensor:
-    """Write the elements of `value` into `target`: memory, write log and history.  Returns `target`."""
+    """Overwrite `target` with the elements of `value`: memory, write log and history.  Returns `target`."""
+    tangent = dual.tangent_of(value) if OPEN else None
+    edge = _fill(target, value)
+    if (
+        edge is not None and target._view is None
+    ):  # `value` keeps its place for itself; a view's base gets a new one anyway
+        edge = (Overwrite(target, edge), 0)
+    wrote(target, edge, 4, tangent)
+    return target
+
+
+def become(target: Tensor, result: Tensor) -> Tensor:
+    """Like `write`, of a result that was computed for `target` alone: its place becomes that of `target`."""
+    tangent = dual.tangent_of(result) if OPEN else None
+    wrote(target, _fill(target, result), 5, tangent)
+    return target
+
+
+def _fill(target: Tensor, value: Tensor) -> Any:
+    """Write the elements of `value` into the memory of `target`.  Returns the place of `value` in the graph."""
     check_writable(target)
     old, new = target._array, value._array
     if new.shape != old.shape:
@@ -250,21 +283,22 @@ def write(target: Tensor, value: Tensor) -> Tensor:
         )
     _check_cast(arrays.dtype_of(new), arrays.dtype_of(old))
     edge = value._resolved()
-    tangent = dual.tangent_of(value) if OPEN else None
     own(target)
     if arrays.is_mutable(target._array):
         target._array[...] = new
     else:
         _rebind(target, new)
-    wrote(target, edge, tangent)
-    return target
+    return edge
 
 
-def wrote(target: Tensor, edge: Any, tangent: Any = None) -> None:
-    """After the memory of `target` was written: log it, and give it the history `edge`, and the tangent."""
+def wrote(target: Tensor, edge: Any, depth: int = 3, tangent: Any = None) -> None:
+    """After the memory of `target` was written: log it, and give it the history `edge`, and the tangent.
+
+    For `depth` see `Buffer.wrote`.
+    """
     mode = modes.current()
     whole = dual.written(target, tangent) if OPEN else None
-    target._shared_buffer().wrote(target._array)
+    target._shared_buffer().wrote(target._array, depth)
     mode._wrote(target)
     if mode._recording:
         rebase(target, edge)
@@ -286,10 +320,9 @@ def rebase(target: Tensor, edge: Any) -> None:
             view.resolve(target)  # its retained gradient moves along
         return
     if edge is None:
-        old = target._resolved()
-        if old is None:
+        if target._resolved() is None:
             return
-        edge = (Overwrite(target, old), 0)
+        edge = (Overwrite(target, None), 0)
     _move_retained_grad(target, without(target._edge), edge)
     target._edge = edge
 
@@ -306,15 +339,17 @@ def _move_retained_grad(target: Tensor, old: Any, new: Any) -> None:
 
 def own(target: Tensor) -> None:
     """Copy memory that was only lent (a cotangent) before it is written."""
+    if before_writing is not None:
+        before_writing(target)
     buffer = target._buffer
     if buffer is None or not buffer.borrowed:
         return
     view = target._view
     base = target if view is None else view.base
     if isinstance(base._array, np.ndarray):
-        base._array = np.array(base._array, order="K")  # the same strides, so that views of it stay views
+        hold_another_array(base, np.array(base._array, order="K"))  # the same strides, so that views of it stay views
     else:
-        base._array = arrays.copy(base._array, arrays.namespace(base._array))
+        hold_another_array(base, arrays.copy(base._array, arrays.namespace(base._array)))
     base._buffer = Buffer()
     for reference in buffer.views:
         other = reference()
@@ -322,9 +357,9 @@ def own(target: Tensor) -> None:
             continue
         other._buffer = base._buffer
         if other._view is None:
-            other._array = base._array
+            hold_another_array(other, base._array)
         else:
-            other._array = replay(other._view.steps, base._array)
+            hold_another_array(other, replay(other._view.steps, base._array))
             other._view.seen = without(base._edge)
 
 
@@ -338,7 +373,7 @@ def _rebind(target: Tensor, new: Any) -> None:
             instead="write into the base itself (base[index] = value), or compute out of place.",
         )
     xp = arrays.namespace(new)
-    target._array = arrays.cast(new, target.dtype, xp)
+    hold_another_array(target, arrays.cast(new, target.dtype, xp))
 
 
 def _check_cast(source: Any, target: Any) -> None:

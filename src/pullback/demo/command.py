@@ -11,14 +11,14 @@ SUMMARY = "run a course of short programs and check every number they show"
 DESCRIPTION = """\
 Runs the programs of examples/, from a first sigmoid to compiled C code, and shows what each one teaches. Every number
 is compared with the truth; the exit status is 0 only if all of them are right. The graph of each program is written
-as .dot and .svg.
+as .dot and .svg, and a page shows them all: index.html.
 """
 EXAMPLES = """\
 examples:
   pullback demo                        everything, a few seconds
   pullback demo --list                 what there is
-  pullback demo --only square          one program (a name or a number; may be repeated)
-  pullback demo --only 15 --only 16
+  pullback demo square                 one program, by its name ...
+  pullback demo 15 16                  ... or number, or several
   pullback demo --json > demo.json     the same facts for another program
   pullback demo --out /tmp/graphs      graphs somewhere else than ./pullback-demo
 """
@@ -27,8 +27,9 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say what the sub-command understands."""
     add = parser.add_argument
+    add("programs", nargs="*", metavar="PROGRAM", help="run these programs only: names, numbers or files")
     add("--list", action="store_true", help="name the programs and stop")
-    add("--only", action="append", default=[], metavar="NAME", help="run this program only; may be repeated")
+    add("--only", action="append", default=[], metavar="NAME", help="the same, said with an option; may be repeated")
     add("--out", type=Path, default=Path("pullback-demo"), metavar="DIR", help="folder for the graphs (%(default)s)")
     add("--no-files", action="store_true", help="draw nothing, write nothing")
     add("--json", action="store_true", help="write one JSON document instead of the report")
@@ -39,9 +40,11 @@ def run(arguments: argparse.Namespace) -> int:
     from pullback.demo import course
 
     try:
-        chosen = course.select(course.examples(), arguments.only)
+        chosen = course.select(course.examples(), arguments.programs + arguments.only)
     except LookupError as error:
-        return _complain(f"there is no program named {error.args[0]!r}; pullback demo --list names them all")
+        word, near = error.args
+        meant = f"there are {' and '.join(near)}" if near[1:] else f"there is {near[0]}" if near else ""
+        return _complain(f"there is no program named {word!r}; {meant or 'pullback demo --list names them all'}")
     if arguments.list:
         return _list(chosen, arguments.json)
     out = None if arguments.no_files else arguments.out
@@ -67,6 +70,13 @@ def _outcome(example: Any, out: Path | None) -> Any:
     return outcome
 
 
+def _page(outcomes: list[Any], out: Path | None) -> Path | None:
+    from pullback.demo import course, gallery
+
+    drawn = out is not None and any(outcome.files for outcome in outcomes)
+    return gallery.write(course.examples(), out) if drawn and out else None
+
+
 def _report(chosen: list[Any], out: Path | None) -> int:
     import time
 
@@ -85,7 +95,8 @@ def _report(chosen: list[Any], out: Path | None) -> int:
         with terminal.working(f"running {example.path.name} ..."):
             outcomes.append(_outcome(example, out))
         terminal.show(report.body(outcomes[-1], width))
-    terminal.show(report.closing(outcomes, time.perf_counter() - began, width))
+    page = _page(outcomes, out)
+    terminal.show(report.closing(outcomes, time.perf_counter() - began, width, page))
     return 0 if all(outcome.ok for outcome in outcomes) else 1
 
 
@@ -93,7 +104,8 @@ def _json(chosen: list[Any], out: Path | None) -> int:
     from pullback import __version__
     from pullback.demo import data
 
-    document = data.document([_outcome(example, out) for example in chosen], __version__)
+    outcomes = [_outcome(example, out) for example in chosen]
+    document = data.document(outcomes, __version__, _page(outcomes, out))
     _write_json(document)
     return 0 if document["ok"] else 1
 

@@ -60,11 +60,11 @@ def select(among: list[Example], words: list[str]) -> list[Example]:
     Raises
     ------
     LookupError
-        If a word names no program.
+        If a word names no program; with the word, and the programs that it may be a part of.
     """
     for word in words:
         if not any(example.answers_to(word) for example in among):
-            raise LookupError(word)
+            raise LookupError(word, [example.name for example in among if word.lower() in example.name])
     return [e for e in among if not words or any(e.answers_to(word) for word in words)]
 
 

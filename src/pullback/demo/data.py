@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 from pullback.demo.course import Example
 from pullback.demo.runner import Outcome, Row
 
 
-def document(outcomes: list[Outcome], version: str) -> dict[str, Any]:
-    """Everything that was run, for another program."""
-    ok = all(outcome.ok for outcome in outcomes)
-    return {"pullback": version, "ok": ok, "programs": [_program(outcome) for outcome in outcomes]}
+def document(outcomes: list[Outcome], version: str, page: Path | None) -> dict[str, Any]:
+    """Everything that was run, for another program; `page` shows the pictures."""
+    ok, programs = all(outcome.ok for outcome in outcomes), [_program(outcome) for outcome in outcomes]
+    return {"pullback": version, "ok": ok, "programs": programs, "page": page and str(page)}
 
 
 def listing(examples: list[Example]) -> list[dict[str, str]]:

@@ -73,20 +73,24 @@ def body(outcome: Outcome, width: int) -> list[Line]:
     return lines
 
 
-def closing(outcomes: list[Outcome], seconds: float, width: int) -> list[Line]:
-    """The last lines: how much was checked, and what failed."""
+def closing(outcomes: list[Outcome], seconds: float, width: int, page: Path | None = None) -> list[Line]:
+    """The last lines: how much was checked, what failed, and where the pictures are."""
     rows = [row for outcome in outcomes for row in outcome.checked]
     damage = sum(row.relation == "instead of" for row in rows)
     lines: list[Line] = [[], [("─" * width, "part")]]
     count = f"{_count(len(outcomes), 'program')}, {_count(len(rows), 'check')} in {seconds:.1f} s:"
     if all(outcome.ok for outcome in outcomes):
         purpose = f" (≠: {_count(damage, 'number')} wrong on purpose)" if damage else ""
-        return [*lines, *_paragraph(f"{count} all right{purpose}.", width, 0, "good")]
+        return [*lines, *_paragraph(f"{count} all right{purpose}.", width, 0, "good"), *_pictures(page)]
     lines += _paragraph(f"{count} NOT all right.", width, 0, "bad")
     for outcome in outcomes:
         if not outcome.ok:
             lines.append([(" " * INDENT + f"{outcome.example.name}: {_why_not_ok(outcome)}", "bad")])
-    return lines
+    return [*lines, *_pictures(page)]
+
+
+def _pictures(page: Path | None) -> list[Line]:
+    return [[(f"The graphs are in {page.parent}; {page} shows them in a browser.", "text")]] if page else []
 
 
 def _why_not_ok(outcome: Outcome) -> str:

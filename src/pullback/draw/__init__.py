@@ -136,6 +136,9 @@ def make_dot(
 ) -> Digraph:
     """The graph behind `var` as a ``graphviz.Digraph``, with the parameters of torchviz' function of that name.
 
+    A notebook shows it as it is.  Its ``render()`` and ``view()`` run Graphviz' program ``dot``, which is no part of the
+    Python package graphviz; `save` writes an SVG without it.
+
     Parameters
     ----------
     var
@@ -157,6 +160,8 @@ def make_dot(
         If `var` or `params` hold something else than Tensors.
     ImportError
         If the package graphviz is missing (the other formats do without).
+    graphviz.ExecutableNotFound
+        From ``render()`` and ``view()`` of the result, where there is no program ``dot``.
 
     Examples
     --------

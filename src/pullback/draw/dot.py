@@ -9,6 +9,8 @@ import functools
 import shutil
 import subprocess
 import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,10 @@ from pullback.draw.svg import picture
 if TYPE_CHECKING:
     from graphviz import Digraph
 
+WITHOUT_PROGRAM = (
+    "Why it matters: render() and view() run Graphviz' program dot, which is no part of the Python package graphviz.\n"
+    "Write instead: pullback.draw.save(out, 'graph.svg'), which needs no program; or install Graphviz, for dot."
+)
 _PLAIN = str.maketrans(":\\<>", "./()")
 _NODES = {"style": "filled", "shape": "box", "fontsize": "10", "height": "0.2", "fontname": "Courier"}
 
@@ -96,8 +102,27 @@ def _digraph_class() -> Any:
                 data = render(self.source, form)
             return data if encoding is None else data.decode(encoding)
 
+        def render(self, *args: Any, **options: Any) -> Any:
+            with _explained(_graphviz().ExecutableNotFound):
+                return super().render(*args, **options)
+
+        def view(self, *args: Any, **options: Any) -> Any:
+            with _explained(_graphviz().ExecutableNotFound):
+                return super().view(*args, **options)
+
     Graph.__name__ = Graph.__qualname__ = "Digraph"
     return Graph
+
+
+@contextmanager
+def _explained(not_found: type[Exception]) -> Iterator[None]:
+    """Add to graphviz' own error what works without its program; once, as ``view`` calls ``render``."""
+    try:
+        yield
+    except not_found as error:
+        if not getattr(error, "__notes__", None):
+            error.add_note(WITHOUT_PROGRAM)
+        raise
 
 
 def _program() -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from pullback.core.graph import FREED, Node
+from pullback.core.graph import Freed, Node
 from pullback.core.primitive import SavedConstant
 from pullback.core.tensor import Tensor
 
@@ -88,7 +88,7 @@ class Kept:
 
 def kept_by(node: Node) -> list[Kept]:
     """What `node` saved with ``save_for_backward`` or as Tensors on its ctx."""
-    if node.saved is FREED:
+    if node.saved.__class__ is Freed:
         return [Kept("saved values", "released by backward")]
     names = argument_names(node)
     taken: set[int] = set()

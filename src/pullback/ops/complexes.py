@@ -48,15 +48,16 @@ class Sign(Elementwise):
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
-        ctx.save_for_backward(x)
+        if arrays.is_complex(x.dtype):
+            ctx.save_for_backward(x)
         return ctx.xp.sign(x)
 
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:
-        (x,) = ctx.saved_tensors
         xp = ctx.xp
-        if not arrays.is_complex(x.dtype):
+        if not ctx.saved_tensors:
             return xp.zeros_like(ct)
+        (x,) = ctx.saved_tensors
         zero = x == 0
         safe = xp.where(zero, 1.0, x)
         length = xp.abs(safe)
@@ -130,10 +131,10 @@ class Angle(Elementwise):
 
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:
-        (x,) = ctx.saved_tensors
         xp = ctx.xp
-        if not arrays.is_complex(x.dtype):
+        if not ctx.saved_tensors:
             return xp.zeros_like(ct)
+        (x,) = ctx.saved_tensors
         zero = x == 0
         slope = xp.where(zero, 0.0, 1j / xp.conj(xp.where(zero, 1.0, x)))  # z / |z|² = 1 / z*
         return ct * kink(slope, zero, "angle")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, modes
+from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor, wrap
 from pullback.ops.joining import stack
@@ -42,7 +42,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False, device:
     """
     _check_device(device)
     if isinstance(data, Tensor):
-        modes.current()._leaves(data, "tensor()")
+        data._leave_as_value("tensor()")
         data = data._array
     if _is_foreign(data):
         xp = arrays.namespace(data)

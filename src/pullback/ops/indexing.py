@@ -50,11 +50,12 @@ class Key:
 
     def read(self, array: Any) -> Any:
         """The entries of a bare array at this index."""
-        if self._understood_by(array):
+        if self.understood_by(array):
             return array[self.entries]
         xp = arrays.namespace(array)
         numbers = np.arange(math.prod(array.shape)).reshape(array.shape)[self._in_numpy()]
-        found = xp.take(xp.reshape(array, (-1,)), xp.asarray(numbers.reshape(-1)))
+        flat = np.ascontiguousarray(numbers.reshape(-1))  # torch takes no negative strides
+        found = xp.take(xp.reshape(array, (-1,)), xp.asarray(flat))
         return xp.reshape(found, numbers.shape)
 
     def put(self, array: Any, values: Any) -> Any:
@@ -68,7 +69,7 @@ class Key:
 
     def add(self, array: Any, values: Any) -> Any:
         """A fresh bare array of zeros with `values` added at this index; what is met twice is added twice."""
-        if not self.unique and not self._counted and values.size > WORTH_COUNTING and isinstance(array, np.ndarray):
+        if not self.unique and not self._counted and isinstance(array, np.ndarray) and values.size > WORTH_COUNTING:
             self._counted = True
             self.unique = self._meets_once(array.shape, values.size)
         if hasattr(array, "at"):
@@ -82,24 +83,37 @@ class Key:
         np.add.at(array, self.entries, values)
         return array
 
+    @property
+    def backwards(self) -> bool:
+        """True when a slice has a negative step."""
+        return any(entry.__class__ is slice and entry.step is not None and entry.step < 0 for entry in self.entries)
+
     def _meets_once(self, shape: tuple[int, ...], count: int) -> bool:
         """Count the entries that are met; a permutation meets each once, and assigning is much quicker than adding."""
         met = np.zeros(shape, dtype=bool)
         met[self.entries] = True
         return bool(np.count_nonzero(met) == count)
 
-    def _understood_by(self, array: Any) -> bool:
+    def understood_by(self, array: Any) -> bool:
         """True when the library knows this form of index: every one knows the basic ones, NumPy and JAX know all."""
-        return self.basic or isinstance(array, np.ndarray) or hasattr(array, "at")
+        if isinstance(array, np.ndarray) or hasattr(array, "at"):
+            return True
+        return self.basic and (arrays.reads_backwards(array) or not self.backwards)
 
     def _written_by(self, array: Any) -> bool:
         """The same question for assignment, where the standard allows no new axes."""
-        return isinstance(array, np.ndarray) or (self.basic and all(e is not None for e in self.entries))
+        return self.understood_by(array) and (
+            isinstance(array, np.ndarray) or (self.basic and all(e is not None for e in self.entries))
+        )
 
     def _through_numpy(self, array: Any, values: Any, write: Any) -> Any:
-        total = np.array(array)
+        total = np.asarray(array).copy()
         write(total, self._in_numpy(), np.asarray(values))
-        return arrays.namespace(array).asarray(total)
+        new = arrays.namespace(array).asarray(total)
+        if not arrays.is_mutable(array):
+            return new
+        array[...] = new
+        return array
 
     def _in_numpy(self) -> tuple[Any, ...]:
         return tuple([np.asarray(e) if hasattr(e, "dtype") else e for e in self.entries])
@@ -196,7 +210,7 @@ class Slice(Primitive):
     def forward(ctx: Any, x: Any, *, key: Key) -> Any:
         ctx.key = key
         ctx.shape = x.shape
-        return x[key.entries]
+        return x[key.entries] if x.__class__ is np.ndarray else key.read(x)
 
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:
@@ -337,7 +351,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
         x, axis = ravel(x), 0
     axis = normalize_axis_index(axis, len(shape_of(x)))
     bare = _positions(indices)
-    return Index.apply(x, key=Key((slice(None),) * axis + (bare,), False, bare.size <= 1))
+    return Index.apply(x, key=Key((slice(None),) * axis + (bare,), False, arrays.size(bare) <= 1))
 
 
 def _positions(indices: Any) -> Any:
@@ -345,7 +359,7 @@ def _positions(indices: Any) -> Any:
     bare = indices._array if isinstance(indices, Tensor) else indices
     bare = bare if arrays.is_array(bare) else np.asarray(bare)
     if arrays.dtype_of(bare).kind not in "iu":
-        if bare.size:
+        if arrays.size(bare):
             raise IndexError(f"indices must be integers, but they are {arrays.dtype_of(bare)}")
         bare = np.asarray(bare).astype(np.intp)
     return bare

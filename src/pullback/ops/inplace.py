@@ -22,6 +22,7 @@ from pullback.core.dual import OPEN, dual_at, without
 from pullback.core.errors import lesson
 from pullback.core.primitive import Primitive
 from pullback.core.tensor import Leaf, Tensor, wrap
+from pullback.core.wrapping import hold_another_array
 from pullback.ops.creation import asarray
 from pullback.ops.indexing import Key, Slice, clear, embed, key_of, line_key, read
 from pullback.ops.registry import ATTRIBUTES, REGISTRY, Make, Sample, register
@@ -182,8 +183,8 @@ def write_at(target: Tensor, key: Key, value: Any) -> None:
     if not arrays.is_mutable(target._array):
         given = fitted(value, tuple(key.read(target._array).shape), target.dtype) if recorded else value
         result = IndexPut.apply(target, given if recorded else _bare_value(value, target._array), key=key)
-        views.write(target, result)
-    elif key.basic:
+        views.become(target, result)
+    elif key.basic and key.understood_by(target._array):
         _write_basic(target, key, value, recorded)
     else:
         _write_advanced(target, key, value, recorded)
@@ -199,19 +200,19 @@ def _write_basic(target: Tensor, key: Key, value: Any, recorded: bool) -> None:
     views.check_writable(region)
     views.own(region)
     region._array[...] = _bare_value(value, region._array)
-    views.wrote(region, None)
+    views.wrote(region, None, 5)
 
 
 def _write_advanced(target: Tensor, key: Key, value: Any, recorded: bool) -> None:
     """In place, by a node that stands between the old history and the new one."""
     views.check_writable(target)
     if recorded:
-        value = fitted(value, target._array[key.entries].shape, target.dtype)
+        value = fitted(value, key.read(target._array).shape, target.dtype)
     else:
         value = _bare_value(value, target._array)
     views.own(target)
     result = IndexPut.apply(target, value, key=key, in_place=True)
-    views.wrote(target, result._resolved(), dual.tangent_of(result) if OPEN else None)
+    views.wrote(target, result._resolved(), tangent=dual.tangent_of(result) if OPEN else None)
 
 
 # ------------------------------------------------------------------------------------------------- results written back
@@ -223,20 +224,20 @@ def write_result(target: Tensor, call: Callable[..., Any], *args: Any, **options
     """
     views.check_writable(target)
     if not modes.current()._recording:
-        return views.write(target, call(target, *args, **options))
+        return views.become(target, call(target, *args, **options))
     if OPEN and dual_at(target._edge) is not None:  # what is saved then is not the stand-in
         xp = arrays.namespace(target._array)
         result, _ = _compute(target, arrays.copy(target._array, xp), call, args, options)
-        return views.write(target, result)
+        return views.become(target, result)
     result, holder = _compute(target, target._array, call, args, options)
     held = holder()
     if held is not None:
         xp = arrays.namespace(target._array)
         if held._buffer is None:
-            held._array = arrays.copy(target._array, xp)
+            hold_another_array(held, arrays.copy(target._array, xp))
         else:  # it was viewed on the way, and what is saved may be a view
             result, _ = _compute(target, arrays.copy(target._array, xp), call, args, options)
-    return views.write(target, result)
+    return views.become(target, result)
 
 
 def _compute(target: Tensor, array: Any, call: Any, args: Any, options: Any) -> tuple[Any, Any]:
@@ -300,7 +301,7 @@ def _directly(target: Tensor, ufunc: np.ufunc, args: tuple[Any, ...]) -> bool:
     views.check_writable(target)
     views.own(target)
     ufunc(target._array, *bare, out=target._array)
-    views.wrote(target, None)
+    views.wrote(target, None, 5)
     return True
 
 
@@ -427,7 +428,7 @@ def reshape_in_place(target: Tensor, call: Callable[..., Any], *args: Any, **opt
     view = call(wrap(type(target), target._array, None, dual.at(target._resolved(), target)), *args, **options)
     edge = dual.at(view._resolved(), view)
     target._shared_buffer().touch()
-    target._array = view._array
+    hold_another_array(target, view._array)
     if old is None:
         target._edge = edge
     else:

@@ -6,6 +6,7 @@ from typing import Any
 
 from pullback.core.engine import current_pass
 from pullback.core.errors import lesson
+from pullback.torch._grad_modes import _is_multithreading_enabled as _is_multithreading_enabled
 
 
 def _current_graph_task_id() -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
 from pullback.core.tensor import wrap
+from pullback.ops.activations import log_softmax, softmax
 from pullback.torch._dims import along_an_axis, axes_of, axis_of, length_of
 from pullback.torch._dtypes import DTYPES, as_dtype
 from pullback.torch._export import both, need_tensor, with_in_place, xp
@@ -109,16 +110,14 @@ def _logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
 @along_an_axis
 def _softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     """``exp(input) / sum(exp(input))`` along `dim`."""
-    x = as_float(_cast(input, dtype))
-    return xp.exp(x - xp.logsumexp(x, axis=dim, keepdims=True))
+    return softmax(as_float(_cast(input, dtype)), dim)
 
 
 @both("log_softmax")
 @along_an_axis
 def _log_softmax(input: Any, dim: int, dtype: Any = None) -> Any:
     """The logarithm of `softmax`."""
-    x = as_float(_cast(input, dtype))
-    return x - xp.logsumexp(x, axis=dim, keepdims=True)
+    return log_softmax(as_float(_cast(input, dtype)), dim)
 
 
 # ------------------------------------------------------------------------------------------------- largest and smallest

@@ -61,6 +61,12 @@ def _flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
     if not shape:
         return xp.reshape(input, (1,))
     start, end = axis_of(input, start_dim), axis_of(input, end_dim)
+    if start > end:
+        raise lesson(
+            RuntimeError,
+            "flatten() has invalid args: start_dim cannot come after end_dim",
+            instead=f"flatten({end}, {start}).",
+        )
     return xp.reshape(input, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 

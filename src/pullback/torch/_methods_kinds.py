@@ -262,8 +262,7 @@ def _resize_(self: Any, *sizes: Any, **options: Any) -> Any:
     if wanted == tuple(self.shape):
         return self
     if math.prod(wanted) == math.prod(self.shape) and self._edge is None and self._view is None:
-        self._array = self._array.reshape(wanted)
-        return self
+        return inplace.reshape_in_place(self, xp.reshape, wanted)
     raise lesson(
         RuntimeError,
         f"cannot resize a Tensor of shape {list(self.shape)} to {list(wanted)} in place",

@@ -16,7 +16,7 @@ from pullback.ops.registry import REGISTRY
 from pullback.torch import _indexing, _methods_kinds
 from pullback.torch._dtypes import get_default_dtype
 from pullback.torch._export import METHODS, cast_for_write
-from pullback.torch._missing import refuse
+from pullback.torch._missing import OF_TENSORS, Missing
 from pullback.torch._printing import tensor_text
 from pullback.torch._promotion import for_division, is_plain, together
 from pullback.torch._size import Size
@@ -72,17 +72,17 @@ class Tensor(Base):
     @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
-        return int(self.dtype.itemsize) * self.numel()
+        return int(self.dtype.itemsize) * int(self._array.size)
 
     @property
     def H(self) -> Any:
         """The conjugate transpose of a matrix."""
-        return self.adjoint()
+        return METHODS["adjoint"](self)
 
     @property
     def mH(self) -> Any:
         """The conjugate transpose of the last two axes."""
-        return self.adjoint()
+        return METHODS["adjoint"](self)
 
     @property
     def real(self) -> Any:
@@ -95,14 +95,11 @@ class Tensor(Base):
     def __pos__(self) -> Any:
         return self
 
-    def __getattr__(self, name: str) -> Any:
-        refuse("Tensor", name)
-
     def __repr__(self) -> str:
         return tensor_text(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and not self._array.shape else format(str(self), spec)
+        return format(self._number(), spec) if spec and not self._array.shape else format(str(self), spec)
 
     __getitem__, __setitem__ = _indexing.getitem, _indexing.setitem
     __hash__ = object.__hash__
@@ -149,3 +146,5 @@ def bind() -> None:
     for name, call in METHODS.items():
         if name not in ("real", "imag"):
             setattr(Tensor, name, call)
+    for name in OF_TENSORS:
+        setattr(Tensor, name, Missing(name))

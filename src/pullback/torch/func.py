@@ -9,6 +9,7 @@ from typing import Any
 from pullback.autograd import forward_ad as _fwd
 from pullback.autograd import functional as _functional
 from pullback.core.differentiate import grad as _grad
+from pullback.core.differentiate import transforming as _transforming
 from pullback.core.errors import lesson as _lesson
 from pullback.core.graph import reach as _reach
 from pullback.core.modes import enable_grad as _enable_grad
@@ -19,6 +20,15 @@ from pullback.torch._export import xp as _xp
 from pullback.torch._missing import refuse as _refuse
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp", "vmap"]
+
+
+def _call(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call the function that is transformed; it must not call backward()."""
+    token = _transforming.set(True)
+    try:
+        return func(*args, **kwargs)
+    finally:
+        _transforming.reset(token)
 
 
 def _point(x: Any) -> Any:
@@ -61,7 +71,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     @_enable_grad()
     def transformed(*args: Any, **kwargs: Any) -> Any:
         points, full, _ = _split(args, argnums)
-        result = func(*full, **kwargs)
+        result = _call(func, *full, **kwargs)
         value, aux = result if has_aux else (result, None)
         if not isinstance(value, _Base) or value.ndim:
             what = f"tensor with {value.ndim} dims" if isinstance(value, _Base) else type(value).__name__
@@ -106,7 +116,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of `func`, and the function from cotangents to the vector-Jacobian product."""
     with _enable_grad():
         points = tuple([_point(x) for x in primals])
-        result = func(*points)
+        result = _call(func, *points)
     value, aux = result if has_aux else (result, None)
     outputs = value if isinstance(value, tuple) else (value,)
 
@@ -133,9 +143,11 @@ def jvp(func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any,
         )
     if _current_level() is not None:  # one level at a time: this derivative is found by pulling back twice
         create_graph = any(p.requires_grad for p in primals)
-        return _functional.jvp(func, tuple(primals), tuple(tangents), create_graph=create_graph)
+        return _functional.jvp(
+            functools.partial(_call, func), tuple(primals), tuple(tangents), create_graph=create_graph
+        )
     with _enable_grad(), _fwd.dual_level():
-        result = func(*[_fwd.make_dual(x, t) for x, t in zip(primals, tangents, strict=True)])
+        result = _call(func, *[_fwd.make_dual(x, t) for x, t in zip(primals, tangents, strict=True)])
         single = not isinstance(result, tuple)
         pairs = [_fwd.unpack_dual(y) for y in ((result,) if single else result)]
         found = [p.tangent if p.tangent is not None else _xp.zeros_like(p.primal.detach()) for p in pairs]
@@ -152,7 +164,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     """
     with _enable_grad():
         points = tuple([_point(x) for x in primals])
-        value = func(*points)
+        value = _call(func, *points)
         outputs = value if isinstance(value, tuple) else (value,)
         seeds = tuple([_functional._zeros(y).requires_grad_() for y in outputs])
         products = _functional._pull(outputs, points, seeds, True)
@@ -177,7 +189,7 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
         def of_points(*xs: Any) -> Any:
             for n, x in zip(numbers, xs, strict=True):
                 full[n] = x
-            return func(*full, **kwargs)
+            return _call(func, *full, **kwargs)
 
         found = _functional.jacobian(of_points, points[0] if isinstance(argnums, int) else points, create_graph=True)
         return _settled(found, points)
@@ -250,7 +262,7 @@ def vmap(
         results = []
         for k in range(sizes.pop()):
             rows = [_row(a, d, k) for a, d in zip(args, dims, strict=True)]
-            results.append(func(*rows, **kwargs))
+            results.append(_call(func, *rows, **kwargs))
         if isinstance(results[0], tuple):
             outs = (out_dims,) * len(results[0]) if isinstance(out_dims, int) else out_dims
             return tuple([_xp.stack(list(c), axis=d) for c, d in zip(zip(*results, strict=True), outs, strict=True)])

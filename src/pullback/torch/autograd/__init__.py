@@ -13,6 +13,10 @@ from pullback.autograd import (
     set_detect_anomaly,
     set_grad_enabled,
 )
+from pullback.torch._grad_modes import (
+    _unsafe_preserve_version_counter as _unsafe_preserve_version_counter,
+)
+from pullback.torch._grad_modes import set_multithreading_enabled
 from pullback.torch.autograd import forward_ad, function, functional, graph
 
 # the import makes the submodule an attribute of this package, and then puts the function of the same name in its place
@@ -39,4 +43,5 @@ __all__ = [
     "once_differentiable",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]
