@@ -63,6 +63,7 @@ CORE_ORDER = (
         "lost",
         "saved",
         "attributes",
+        "aliased",
         "guard",
     ),
     *(
