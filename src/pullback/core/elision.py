@@ -50,7 +50,10 @@ _newest: tuple[int, int, int] = (0, 0, 0)
 def made(tensor: Any) -> None:
     """Remember that the caller of the calling operator has just got this large result."""
     global _newest
-    frame = sys._getframe(2)
+    try:
+        frame = sys._getframe(2)
+    except ValueError:  # called by the interpreter itself: no instruction will consume it
+        return
     _newest = id(tensor), id(frame), frame.f_lasti
 
 

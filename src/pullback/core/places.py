@@ -32,7 +32,7 @@ def outside(frame: Any) -> Any:
     caller = frame
     while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
         frame = frame.f_back
-    if frame is caller:
+    if frame is caller and not frame.f_code.co_filename.startswith(_PACKAGE):
         familiar.code = frame.f_code
     return frame
 
@@ -45,7 +45,12 @@ def note(node: Any) -> None:
 
 def caller(depth: int = 1) -> tuple[Any, int]:
     """The instruction outside this package that is running.  To look at a frame costs, so `depth` frames are passed over."""
-    frame = outside(sys._getframe(depth))
+    try:
+        frame = sys._getframe(depth)
+    except ValueError:  # called by the interpreter itself: in a thread, at exit
+        frame = sys._getframe()
+    if frame.f_code is not familiar.code:
+        frame = outside(frame)
     return frame.f_code, frame.f_lasti
 
 
