@@ -94,10 +94,7 @@ def story(node: Any) -> list[str]:
     sentences = [recorded_at(node)]
     outer = node.metadata.get("traceback_", ())[:-1]
     sentences += [f"    called at {line}" for line in reversed(outer)]
-    seen = {node}
-    while (node := node.metadata.get("parent_")) is not None and node not in seen:
-        seen.add(node)
-        sentences.append(f"That was in the backward of {node._name()}. {recorded_at(node)}")
+    sentences += node.metadata.get("parents_", ())
     return [sentence for sentence in sentences if sentence]
 
 
