@@ -508,7 +508,10 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     output._edge = (ctx, 0)
     ctx._edges = (edge,)
     ctx._number = next_number()
-    frame = _getframe(2)
+    try:
+        frame = _getframe(2)
+    except ValueError:  # called by the interpreter itself, see `places.caller`
+        frame = _getframe()
     code = frame.f_code
     if code is not familiar.code:
         frame = outside(frame)
