@@ -31,7 +31,7 @@ def main(show=print):
     y = Gauss.apply(x)
     (d1,) = pb.autograd.grad(y, x, create_graph=True)
     (d2,) = pb.autograd.grad(d1, x, create_graph=True)
-    (d3,) = pb.autograd.grad(d2, x)
+    (d3,) = pb.autograd.grad(d2, x, retain_graph=True)  # the picture shows what is saved
     e = math.exp(-0.25)
     show("y = exp(-x²) at x = 0.5", y, "should be", e)
     show("dy/dx = -2x y", d1, "should be", -e)

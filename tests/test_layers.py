@@ -65,6 +65,7 @@ CORE_ORDER = (
         "lost",
         "saved",
         "attributes",
+        "aliased",
         "guard",
     ),
     *(

@@ -1,5 +1,9 @@
 """Anomaly detection, and the lines of user code that messages name."""
 
+import gc
+import warnings
+import weakref
+
 import numpy as np
 import pytest
 
@@ -7,6 +11,7 @@ import pullback as pb
 from core.helpers import leaf, ones_like, teaches
 from pullback.autograd import detect_anomaly, grad, set_detect_anomaly
 from pullback.core import modes
+from pullback.core.graph import walk
 
 
 class MakesNan(pb.Function):
@@ -248,8 +253,33 @@ def test_a_node_of_a_recorded_backward_names_that_backward_and_its_line():
     *_, last = notes.splitlines()
     assert last.startswith("That was in the backward of PowBackward0. PowBackward0 was recorded at")
     assert last.endswith("# forward")
-    assert error.node.metadata["parent_"].name() == "PowBackward0"
+    assert error.node.metadata["parents_"] == [last]
     assert error.node.metadata["traceback_"][-1].startswith(__file__)
+
+
+def test_each_order_adds_a_backward_to_the_story():
+    def compute():
+        y = leaf([0.5, 1.0])
+        x = y  # derivatives of a power at 0.5, until the exponent is below the order
+        for _ in range(3):
+            (y,) = grad((y**2.5 if y is x else y).sum(), x, create_graph=True)
+        (y * np.nan).sum().backward()
+
+    with detect_anomaly(), pytest.raises(RuntimeError, match="returned nan") as caught:
+        compute()
+    stories = [node.metadata.get("parents_", []) for node in walk([caught.value.node])]
+    assert max(map(len, stories)) == 3
+
+
+def test_what_is_noted_keeps_nothing_alive():
+    with detect_anomaly(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        x = leaf([1.0, 2.0])
+        (x**3).sum().backward(create_graph=True)  # x.grad holds its own graph, which holds x
+    gone = weakref.ref(x)
+    del x
+    gc.collect()
+    assert gone() is None
 
 
 def test_other_errors_tell_the_same_story():

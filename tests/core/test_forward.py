@@ -784,7 +784,7 @@ def test_gradients_with_tangents_have_places_of_their_own():
         assert (g.tolist(), tangent(g)) == ([3.0, 3.0], [15.0, 15.0])
 
 
-def test_hooks_see_tangents():
+def test_a_hook_of_an_intermediate_sees_its_tangent():
     seen = []
     x = leaf(2.0, True)
     with fw.dual_level():

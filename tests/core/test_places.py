@@ -1,6 +1,9 @@
 """Where a graph is concerned, an error names the user's line; nobody has to ask for it beforehand."""
 
+import _thread
 import gc
+import sys
+import time
 import weakref
 
 import pytest
@@ -212,3 +215,35 @@ def test_the_place_of_a_rule():
     )
     assert places.defined_at(pb.Function.backward) == ""
     assert places.defined_at(len) == ""
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: (pb.sin, x),
+        lambda x: (pb.multiply, x, x),
+        lambda x: (Square.apply, x),
+        lambda x: (Sinh.apply, x),
+        lambda x: (Product.apply, x, x),
+        lambda x: ((x * 1).zero_,),
+        lambda x: ((x * 1).detach,),
+        lambda x: ((x * x).backward,),
+        lambda x: (pb.multiply, pb.ones(200_000), 2.0),
+    ],
+)
+def test_calls_by_the_interpreter_itself_have_no_line_and_work(make):
+    """The frame of such a call is the outermost one."""
+    failed = []
+    before = sys.unraisablehook
+    sys.unraisablehook = lambda problem: failed.append(problem.exc_value)
+    try:
+        function, *arguments = make(leaf(1.0))
+        _thread.start_new_thread(function, tuple(arguments))
+        for _ in range(100):
+            time.sleep(0.02)
+            if _thread._count() == 0:
+                break
+    finally:
+        sys.unraisablehook = before
+    assert failed == []
+    assert "test_places.py" in places.recorded_at(pb.sin(leaf(1.0)).grad_fn), "and what is familiar stays the user's"

@@ -588,3 +588,41 @@ def test_an_argument_is_kept_only_if_it_is_needed():
         z.backward()
         assert reference() is None
         del y
+
+
+# ------------------------------------------------------------------------------ memory that a Primitive keeps unseen
+KEEPERS = {
+    "a part, saved": (lambda ctx, b, y: ctx.save_for_backward(b[:]), lambda ctx: ctx.saved_tensors[0]),
+    "a part": (lambda ctx, b, y: setattr(ctx, "b", b[:]), lambda ctx: ctx.b),
+    "in a dict": (lambda ctx, b, y: setattr(ctx, "b", {"b": b}), lambda ctx: ctx.b["b"]),
+    "a part in a list": (lambda ctx, b, y: setattr(ctx, "b", [b[:]]), lambda ctx: ctx.b[0]),
+    "a part of the result": (lambda ctx, b, y: setattr(ctx, "b", [b, y[:]]), lambda ctx: ctx.b[1] * 0 + ctx.b[0]),
+}
+
+
+@pytest.mark.parametrize("name", KEEPERS)
+@pytest.mark.parametrize("differentiable", [True, False])
+def test_a_write_into_memory_that_a_primitive_keeps_is_noticed(name, differentiable):
+    put, get = KEEPERS[name]
+
+    class Times(pb.Primitive):
+        @staticmethod
+        def forward(ctx, a, b):
+            y = a * b
+            put(ctx, b, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, ct):
+            return ct * get(ctx), None
+
+    a = leaf([0.3, 0.5])
+    b = pb.tensor([0.4, 0.1], requires_grad=differentiable) * 1.0
+    y = Times.apply(a, b)
+    (g,) = grad(y.sum(), a, retain_graph=True)
+    assert g.tolist() == [0.4, 0.1]
+    result = name == "a part of the result"
+    with pb.no_grad():
+        (y if result else b).mul_(2.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation: memory saved by Times"):
+        grad(y if result else y.sum(), a, None if not result else pb.ones_like(y))

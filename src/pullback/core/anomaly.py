@@ -15,7 +15,7 @@ from pullback.core.engine import current_pass
 from pullback.core.errors import lesson
 from pullback.core.graph import Node
 from pullback.core.masked import unmask
-from pullback.core.places import stack, story
+from pullback.core.places import recorded_at, stack, story
 from pullback.core.rules import argument
 from pullback.core.tensor import Tensor
 
@@ -105,11 +105,13 @@ class _Nothing(detect_anomaly):
 
 
 def note_origin(node: Node) -> None:
-    """Note who records a new node."""
+    """Note who records a new node: in words, because a reference to the parent could close a circle."""
     node.metadata["traceback_"] = stack(LINES)
     task = current_pass()
     if task is not None and task.node is not None:
-        node.metadata["parent_"] = task.node
+        parent = task.node
+        here = f"That was in the backward of {parent._name()}. {recorded_at(parent)}"
+        node.metadata["parents_"] = [here, *parent.metadata.get("parents_", ())]
 
 
 modes.note_origin = note_origin

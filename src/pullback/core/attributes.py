@@ -32,11 +32,14 @@ class Keeping:
 
 def hand_out(node: Any) -> None:
     """Let the node's kept attributes be read under their names."""
+    become(node, Keeping)
+
+
+def become(node: Any, mixin: type) -> None:
+    """Give one node the methods of `mixin`, in front of those of its class."""
     kind = type(node)
-    if not issubclass(kind, Keeping):
-        node.__class__ = kind.__dict__.get("_keeping") or _make(kind)
-
-
-def _make(kind: Any) -> Any:
-    kind._keeping = type(kind.__name__, (Keeping, kind), {"__slots__": (), "__module__": kind.__module__})
-    return kind._keeping
+    if not issubclass(kind, mixin):
+        name = f"_with_{mixin.__name__.lower()}"
+        if name not in vars(kind):
+            setattr(kind, name, type(kind.__name__, (mixin, kind), {"__slots__": (), "__module__": kind.__module__}))
+        node.__class__ = vars(kind)[name]

@@ -8,7 +8,6 @@ is told of when it lies between the input and the outputs in time, and its value
 from __future__ import annotations
 
 from collections import deque
-from sys import _getframe
 from typing import Any
 from weakref import ref
 
@@ -18,7 +17,7 @@ from pullback.core.engine import current_pass
 from pullback.core.errors import lesson
 from pullback.core.graph import LEAF_NUMBER, Node, leading_to, next_number, reach
 from pullback.core.leaf import Leaf
-from pullback.core.places import caller, familiar, line_of, outside, recorded_at
+from pullback.core.places import caller, line_of, recorded_at
 
 #: So many cuts are remembered, and so many of them told of.
 REMEMBERED, TOLD = 100, 4
@@ -28,10 +27,7 @@ _cuts: deque[tuple[Any, str, tuple[Any, int], int]] = deque(maxlen=REMEMBERED)
 def note_cut(edge: Any, how: str, place: tuple[Any, int] | None = None) -> None:
     """The value at the place `edge` in the graph leaves it, by an instruction of the user's: the one that is running."""
     if place is None:
-        frame = _getframe(2)
-        if frame.f_code is not familiar.code:
-            frame = outside(frame)
-        place = frame.f_code, frame.f_lasti
+        place = caller(3)
     if edge.__class__ is not Leaf:
         while edge is not None and edge.__class__ is not tuple:
             edge = (
@@ -52,7 +48,7 @@ def note_all(tensor: Any, how: str) -> None:
     edge = tensor._resolved()
     if edge is None or current_pass() is not None:
         return
-    place = caller(2)
+    place = caller(4)
     for node in reach([edge[0]])[1]:
         note_cut((node, 0), how, place)
 

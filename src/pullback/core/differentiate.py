@@ -82,6 +82,12 @@ def backward(
     >>> x.grad
     tensor(6.)
     """
+    _backward(tensors, grad_tensors, retain_graph, create_graph, grad_variables, inputs)
+
+
+def _backward(
+    tensors: Any, grad_tensors: Any, retain_graph: Any, create_graph: bool, grad_variables: Any, inputs: Any
+) -> None:
     if transforming.get():
         raise lesson(
             RuntimeError,
@@ -91,7 +97,7 @@ def backward(
             instead="torch.func.grad or torch.func.vjp inside; they can be nested.  (torch.autograd.grad works, too.)",
         )
     if grad_variables is not None:
-        warnings.warn("'grad_variables' is deprecated. Use 'grad_tensors' instead.", FutureWarning, stacklevel=2)
+        warnings.warn("'grad_variables' is deprecated. Use 'grad_tensors' instead.", FutureWarning, stacklevel=3)
         grad_tensors = grad_variables if grad_tensors is None else grad_tensors
     outputs = _as_tuple(tensors)
     targets = None
@@ -112,9 +118,9 @@ def backward(
             "Using backward() with create_graph=True stores gradients that hold their own graph in .grad, which holds the leaf: "
             "a reference cycle until .grad is reset. grad(..., create_graph=True) makes none.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    _run(outputs, _seeds(outputs, grad_tensors), targets, retain_graph, create_graph, accumulate=True)
+    _run(outputs, _seeds(outputs, grad_tensors), targets, retain_graph, create_graph, accumulate=True, depth=4)
 
 
 def grad(
@@ -232,12 +238,19 @@ def _is_whole(found: Any) -> bool:
 
 
 def _run(
-    outputs: Any, seeds: Any, targets: Any, retain_graph: bool | None, create_graph: bool, accumulate: bool = False
+    outputs: Any,
+    seeds: Any,
+    targets: Any,
+    retain_graph: bool | None,
+    create_graph: bool,
+    accumulate: bool = False,
+    depth: int = 3,
 ) -> Pass:
     retain = create_graph if retain_graph is None else retain_graph
     task = Pass(create_graph, retain, targets)
     if not retain:
-        task.freed = Freed(caller(3))
+        task.freed = Freed()
+        task.freed.place = caller(depth)
     task.connect = _connect
     task.accumulate = accumulate
     settings = modes.current()._settings
@@ -477,7 +490,7 @@ def tensor_backward(
     inputs: Any = None,
 ) -> None:
     """Add the derivative of this Tensor to the ``.grad`` of the leaves; see `pullback.autograd.backward`."""
-    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+    _backward(self, gradient, retain_graph, create_graph, None, inputs)
 
 
 Tensor.backward = tensor_backward  # type: ignore[attr-defined]

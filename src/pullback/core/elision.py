@@ -50,7 +50,10 @@ _newest = _Large(0, 0, 0, frozenset())
 def made(tensor: Any, a: Any, b: Any, elided: bool) -> None:
     """Remember that the caller of the calling operator has just got this large result."""
     global _newest
-    frame = sys._getframe(2)
+    try:
+        frame = sys._getframe(2)
+    except ValueError:  # called by the interpreter itself: no instruction will consume it
+        return
     operands = () if elided else [id(operand) for operand in (a, b) if isinstance(operand, Tensor)]
     _newest = _Large(id(tensor), id(frame), frame.f_lasti, frozenset(operands))
 

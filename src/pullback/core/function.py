@@ -221,7 +221,10 @@ class Function:
         else:
             ctx._saved = to_save
             ctx._to_save = ()
-        frame = _getframe(1)
+        try:
+            frame = _getframe(1)
+        except ValueError:  # called by the interpreter itself, see `places.caller`
+            frame = _getframe()
         code = frame.f_code
         if code is not familiar.code:
             frame = outside(frame)

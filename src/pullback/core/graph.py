@@ -36,9 +36,7 @@ class Freed:
 
     __slots__ = ("place",)
     _buffer = True
-
-    def __init__(self, place: Any = None) -> None:
-        self.place = place
+    place: Any  # code and instruction, or None
 
     def __getitem__(self, position: int) -> Freed:
         return self
@@ -49,6 +47,7 @@ class Freed:
 
 #: Released by a pass of which nothing is known.
 FREED = Freed()
+FREED.place = None
 _numbers = itertools.count()
 next_number = _numbers.__next__
 by_number = attrgetter("_number")

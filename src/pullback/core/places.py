@@ -37,7 +37,7 @@ def outside(frame: Any) -> Any:
     caller = frame
     while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
         frame = frame.f_back
-    if frame is caller:
+    if frame is caller and not frame.f_code.co_filename.startswith(_PACKAGE):
         familiar.code = frame.f_code
     return frame
 
@@ -50,7 +50,12 @@ def note(node: Any) -> None:
 
 def caller(depth: int = 1) -> tuple[Any, int]:
     """The instruction outside this package that is running.  To look at a frame costs, so `depth` frames are passed over."""
-    frame = outside(sys._getframe(depth))
+    try:
+        frame = sys._getframe(depth)
+    except ValueError:  # called by the interpreter itself: in a thread, at exit
+        frame = sys._getframe()
+    if frame.f_code is not familiar.code:
+        frame = outside(frame)
     return frame.f_code, frame.f_lasti
 
 
@@ -94,10 +99,7 @@ def story(node: Any) -> list[str]:
     sentences = [recorded_at(node)]
     outer = node.metadata.get("traceback_", ())[:-1]
     sentences += [f"    called at {line}" for line in reversed(outer)]
-    seen = {node}
-    while (node := node.metadata.get("parent_")) is not None and node not in seen:
-        seen.add(node)
-        sentences.append(f"That was in the backward of {node._name()}. {recorded_at(node)}")
+    sentences += node.metadata.get("parents_", ())
     return [sentence for sentence in sentences if sentence]
 
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pullback.core import arrays, dual, modes, rules, views
+from pullback.core.aliased import watch_memory
 from pullback.core.attributes import hand_out
 from pullback.core.contents import changes, may_carry, plain, snapshot
 from pullback.core.cuts import note_cut
@@ -307,7 +308,7 @@ class PrimitiveNode(Node):
 
 
 #: Attributes of ctx in which this module itself keeps things.
-_OWN = frozenset({"_kept", "_constants"})
+_OWN = frozenset({"_aliased", "_constants", "_kept"})
 
 
 class SavedConstant:
@@ -524,7 +525,10 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     output._edge = (ctx, 0)
     ctx._edges = (edge,)
     ctx._number = next_number()
-    frame = _getframe(2)
+    try:
+        frame = _getframe(2)
+    except ValueError:  # called by the interpreter itself, see `places.caller`
+        frame = _getframe()
     code = frame.f_code
     if code is not familiar.code:
         frame = outside(frame)
@@ -677,6 +681,10 @@ def _keep(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> None:
     ctx._saved = entries
     if ctx.__dict__:
         intermediate = _keep_attributes(ctx, args, edges, outputs, options) or intermediate
+    kept = [entry.array for entry in entries or () if entry.__class__ is _Intermediate]
+    kept += [value for name, value in ctx.__dict__.items() if name not in _OWN and not plain((value,), True)]
+    if kept:
+        watch_memory(ctx, kept, args, edges, outputs)
     if intermediate:
         ctx._saved = Saved(entries or (), Rerun(args, edges, _run_again, options))
     if _current() is not _ON:

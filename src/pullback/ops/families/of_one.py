@@ -148,7 +148,10 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
         node = _new(node_type)
         node._edges = (edge,)
         node._number = next_number()
-        frame = _getframe(1)
+        try:
+            frame = _getframe(1)
+        except ValueError:  # called by the interpreter itself, see `places.caller`
+            frame = _getframe()
         code = frame.f_code
         if code is not familiar.code:
             frame = outside(frame)

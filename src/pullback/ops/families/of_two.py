@@ -245,7 +245,10 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                     edge_b if isinstance(b, Tensor) else no_tensor,
                 )
                 node._number = next_number()
-                frame = _getframe(1)
+                try:
+                    frame = _getframe(1)
+                except ValueError:  # called by the interpreter itself, see `places.caller`
+                    frame = _getframe()
                 code = frame.f_code
                 if code is not familiar.code:
                     frame = outside(frame)
