@@ -259,10 +259,15 @@ def _run(
         task.around = settings.log.around(task.around)
     roots = []
     for k, (output, seed) in enumerate(zip(outputs, seeds, strict=True)):
-        roots.append((_edge_of_output(output, k), seed if create_graph else seed._array))
+        roots.append((_edge_of_output(output, k), _taken_over(seed) if create_graph else seed._array))
     if settings.watcher is not None and not create_graph:
         settings.watcher.passes([edge[0] for edge, _ in roots] + [edge[0] for edge in map(_place, seeds) if edge])
     return run(roots, task)
+
+
+def _taken_over(seed: Tensor) -> Tensor:
+    """A seed for a recorded pass, whose graph must not change when its owner writes into it later."""
+    return lent(seed, arrays.copy(seed._array, arrays.namespace(seed._array)))
 
 
 def _place(value: Any) -> Any:
