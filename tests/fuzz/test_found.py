@@ -823,3 +823,22 @@ def test_lines_without_a_cotangent_give_none(name):
     getattr(x.sqrt(), name)(1)[1, 0].backward()
     assert x.grad[0].tolist() == [0, 0]
     assert x.grad[1, 0].item() > 0
+
+
+@pytest.mark.parametrize("differentiable", [True, False])
+def test_a_seed_that_is_written_after_a_recorded_pass(differentiable):
+    x = leaf([1.0, 2.0])
+    seed = pb.tensor([1.0, 1.0], requires_grad=differentiable) * 1.0
+    (first,) = grad(x * x * x, x, seed, create_graph=True)
+    with pb.no_grad():
+        seed *= 10.0
+    assert grad(first.sum(), x)[0].tolist() == [6, 12]
+
+
+def test_a_direction_that_is_written_after_a_transform():
+    x, y = leaf([1.0, 2.0, 3.0]), leaf([0.5, 0.2, 0.3])
+    direction = x * 1.0
+    product = pb.hvp(lambda q: (q**3).sum())(y, direction)
+    direction *= 10.0
+    np.testing.assert_allclose(grad(product.sum(), (x, y))[0].numpy(), 6 * y.detach().numpy())
+    np.testing.assert_allclose(pb.jvp(lambda q: q * q, (y,), (x,))[1].detach().numpy(), 2 * (x * y).detach().numpy())

@@ -266,10 +266,15 @@ def _run(
         task.settle = dual.settle(edges, seeds)
         task.record = task.settle is not None
     for edge, seed in zip(edges, seeds, strict=True):
-        roots.append((edge, seed if task.record else seed._array))
+        roots.append((edge, _taken_over(seed) if task.record else seed._array))
     if settings.watcher is not None and not create_graph:
         settings.watcher.passes([edge[0] for edge, _ in roots] + [edge[0] for edge in map(_place, seeds) if edge])
     return run(roots, task)
+
+
+def _taken_over(seed: Tensor) -> Tensor:
+    """A seed for a recorded pass, whose graph must not change when its owner writes into it later."""
+    return lent(seed, arrays.copy(seed._array, arrays.namespace(seed._array)))
 
 
 def _place(value: Any) -> Any:
