@@ -1,0 +1,253 @@
+"""Order statistics, covariances and histograms.
+
+A quantile stands at a position between two sorted entries that depends on their number only.  NumPy itself is asked for
+that position, by giving it the ranks 0, 1, 2, … in the place of the entries; so every method of NumPy is known.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from pullback.core.errors import lesson
+from pullback.core.tensor import Tensor, wrap
+from pullback.doors.numpy.reductions import average, axes_of
+from pullback.doors.numpy.tools import arr, bare, floating, gather, into, kind_of, offers, tensor, wrapped, xp
+from pullback.ops.axes import to_rows
+from pullback.ops.indexing import take_along_axis
+from pullback.ops.inplace import index_add, is_recorded
+
+_NO = np._NoValue
+
+
+# ----------------------------------------------------------------------------------------------------- order statistics
+def _quantile(
+    a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: Any, weights: Any, ignore: bool, scale: float = 1.0
+) -> Any:
+    x = floating(arr(a))
+    if is_recorded(q) or is_recorded(weights):
+        raise lesson(
+            NotImplementedError,
+            "a quantile is differentiable in its data, not in its probability or weights",
+            why="the weights move it in steps, and the probability along a broken line.",
+            instead="q.detach(); np.interp(q, positions, np.sort(x)) for the broken line.",
+        )
+    axis, keepdims = axes_of(axis), keepdims is not _NO and bool(keepdims)
+    probabilities = np.asarray(bare(q), dtype=float) / scale
+    rows = to_rows(xp, x, axis)
+    values = bare(rows)
+    order = np.argsort(values, axis=-1, kind="stable")  # NaN comes last
+    ranks = np.argsort(order, axis=-1, kind="stable").astype(float)
+    nan = np.isnan(values)
+    ranks[nan] = np.nan
+    if weights is not None:
+        weights = to_rows(np, np.broadcast_to(np.asarray(bare(weights)), x.shape), axis)
+    ask = np.nanquantile if ignore else np.quantile
+    position = np.asarray(ask(ranks, probabilities, axis=-1, method=method, weights=weights))  # type: ignore[call-overload]
+    missing = np.isnan(position)
+    position = np.where(missing, 0.0, position)
+    low = np.floor(position).astype(int)
+    high = np.minimum(low + 1, max(rows.shape[-1] - 1, 0))
+    part = np.asarray(position - low, dtype=x.dtype)
+    sorted_rows = take_along_axis(rows, order, axis=-1)
+    below, above = _pick(sorted_rows, low), _pick(sorted_rows, high)
+    step = xp.where(part == 0, 0.0, above - below) if np.isinf(values).any() else above - below
+    result = xp.where(part < 0.5, below + step * part, above - step * (1 - part))
+    if missing.any():
+        result = xp.where(missing, np.nan, result)
+    if keepdims:
+        gone = range(len(x.shape)) if axis is None else [k % len(x.shape) for k in np.atleast_1d(axis)]
+        kept = tuple([1 if k in gone else n for k, n in enumerate(x.shape)])
+        result = xp.reshape(result, probabilities.shape + kept)
+    return into(out, result)
+
+
+def _pick(rows: Any, positions: Any) -> Any:
+    """Of each row, the entries at `positions`, whose leading axes are those of the probabilities."""
+    lead = positions.ndim - len(rows.shape) + 1
+    last = np.moveaxis(positions, tuple(range(lead)), tuple(range(-lead, 0))) if lead else positions[..., None]
+    flat = last.reshape(*rows.shape[:-1], -1)
+    found = xp.reshape(take_along_axis(rows, flat, axis=-1), last.shape if lead else positions.shape)
+    return xp.moveaxis(found, tuple(range(-lead, 0)), tuple(range(lead))) if lead else found
+
+
+def _offer_quantile(name: str, ignore: bool, scale: float) -> None:
+    def rule(
+        a: Any,
+        q: Any,
+        axis: Any = None,
+        out: Any = None,
+        overwrite_input: bool = False,
+        method: str = "linear",
+        keepdims: Any = _NO,
+        *,
+        weights: Any = None,
+    ) -> Any:
+        return _quantile(a, q, axis, out, method, keepdims, weights, ignore, scale)
+
+    offers(name)(rule)
+
+
+def _offer_median(name: str, ignore: bool) -> None:
+    def rule(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = _NO) -> Any:
+        return _quantile(a, 0.5, axis, out, "linear", keepdims, None, ignore)
+
+    offers(name)(rule)
+
+
+for _prefix, _ignore in (("", False), ("nan", True)):
+    _offer_quantile(f"{_prefix}quantile", _ignore, 1.0)
+    _offer_quantile(f"{_prefix}percentile", _ignore, 100.0)
+    _offer_median(f"{_prefix}median", _ignore)
+
+
+@offers("sort")
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """``np.sort``; equal entries keep their order."""
+    x = arr(a)
+    return xp.sort(xp.reshape(x, (-1,)), axis=-1) if axis is None else xp.sort(x, axis=axis)
+
+
+@offers("sort_complex")
+def sort_complex(a: Any) -> Any:
+    """``np.sort_complex``: sorted by real part, then by imaginary part."""
+    x = arr(a)
+    found = take_along_axis(x, np.argsort(bare(x), axis=-1, kind="stable"), axis=-1)
+    return xp.astype(found, np.result_type(found.dtype, np.complex64), copy=False)
+
+
+@offers("partition")
+def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
+    """``np.partition``: entry number `kth` where it would stand if all were sorted."""
+    x = xp.reshape(arr(a), (-1,)) if axis is None else arr(a)
+    axis = -1 if axis is None else axis
+    return take_along_axis(x, np.argpartition(bare(x), kth, axis=axis), axis=axis)
+
+
+# ----------------------------------------------------------------------------------------------------------- covariance
+@offers("cov")
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Any:
+    """``np.cov``: covariances of the rows (or columns)."""
+    x = _observations(m, rowvar, dtype)
+    if y is not None:
+        x = xp.concat([x, _observations(y, rowvar, dtype)], axis=0)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    w = None if fweights is None else arr(fweights)
+    if aweights is not None:
+        w = floating(arr(aweights)) if w is None else w * arr(aweights)
+    mean, total = average(x, axis=1, weights=w, returned=True)
+    total = float(x.shape[1]) if w is None else total[0]
+    if ddof == 0 or aweights is None:
+        freedom = total - ddof
+    else:
+        freedom = total - ddof * xp.sum(w * arr(aweights)) / total
+    centred = x - xp.expand_dims(mean, 1)
+    weighted = centred if w is None else centred * w
+    product = xp.matmul(centred, xp.conj(xp.matrix_transpose(weighted))) / freedom
+    return xp.squeeze(product)
+
+
+def _observations(m: Any, rowvar: bool, dtype: Any) -> Any:
+    x = floating(arr(m, dtype))
+    if len(x.shape) > 2:
+        raise ValueError("m has more than 2 dimensions")
+    matrix = len(x.shape) == 2
+    x = xp.reshape(x, (1, -1)) if not matrix else x
+    return xp.matrix_transpose(x) if not rowvar and matrix and x.shape[0] != 1 else x
+
+
+@offers("corrcoef")
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+    """``np.corrcoef``: correlations of the rows (or columns)."""
+    c = cov(x, y, rowvar, dtype=dtype)
+    if not c.shape:
+        return c / c
+    deviation = xp.sqrt(xp.real(xp.diagonal(c)))
+    c = c / xp.expand_dims(deviation, 1) / deviation
+    if c.dtype.kind == "c":
+        return xp.clip(xp.real(c), -1, 1) + 1j * xp.clip(xp.imag(c), -1, 1)
+    return xp.clip(c, -1, 1)
+
+
+# ----------------------------------------------------------------------------------------------------------- histograms
+def _place(x: Any, edges: Any) -> Any:
+    """The number of the bin of each entry, -1 outside; the last bin contains its right edge."""
+    x, edges = np.asarray(x).ravel(), np.asarray(edges)
+    number = np.searchsorted(edges, x, side="right") - 1
+    number[x == edges[-1]] = len(edges) - 2
+    number[(x < edges[0]) | (x > edges[-1]) | np.isnan(x)] = -1
+    return number
+
+
+def _weigh(bins: list[Any], lengths: tuple[int, ...], weights: Any) -> Any:
+    """The sums of the weights in each bin."""
+    flat = xp.reshape(tensor(weights), (-1,))
+    inside = np.logical_and.reduce([number >= 0 for number in bins])
+    numbers = np.ravel_multi_index([number[inside] for number in bins], lengths)
+    empty = wrap(type(flat), np.zeros(math.prod(lengths), dtype=flat.dtype))
+    return xp.reshape(index_add(empty, numbers, gather(flat, np.flatnonzero(inside))), lengths)
+
+
+@offers("histogram")
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """``np.histogram``: differentiable in the weights; counts are constant."""
+    edges = np.histogram_bin_edges(bare(a), bare(bins), range, bare(weights))
+    if weights is None:
+        found = np.histogram(bare(a), edges, density=density)
+        return wrapped(kind_of([a, bins]) or Tensor, found)
+    sums = _weigh([_place(bare(a), edges)], (len(edges) - 1,), weights)
+    if density:
+        sums = sums / np.diff(edges) / xp.sum(sums)
+    return sums, wrapped(kind_of([a, bins, weights]) or Tensor, edges)
+
+
+@offers("histogramdd")
+def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """``np.histogramdd``: differentiable in the weights."""
+    kind = kind_of([sample, bins, weights]) or Tensor
+    plain: Any = bare(sample)
+    counts, edges = np.histogramdd(plain, bare(bins), range, density if weights is None else None)
+    if weights is None:
+        return wrapped(kind, counts), wrapped(kind, edges)
+    columns = np.atleast_2d(np.asarray(plain).T if isinstance(plain, np.ndarray) else np.asarray(plain))
+    numbers = [_place(column, edge) for column, edge in zip(columns, edges, strict=True)]
+    sums = _weigh(numbers, counts.shape, weights)
+    if density:
+        for k, edge in enumerate(edges):
+            sums = sums / np.diff(edge).reshape([-1 if j == k else 1 for j in builtins.range(sums.ndim)])
+        sums = sums / xp.sum(_weigh(numbers, counts.shape, weights))
+    return sums, wrapped(kind, edges)
+
+
+@offers("histogram2d")
+def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """``np.histogram2d``: differentiable in the weights."""
+    plain = bare(bins)
+    if np.ndim(plain) == 1 and len(plain) not in (1, 2):
+        plain = [np.asarray(plain)] * 2
+    counts, edges = histogramdd([bare(x), bare(y)], plain, range, density, weights)
+    kind = kind_of([x, y, bins, weights]) or Tensor
+    return wrapped(kind, bare(counts)) if weights is None else counts, *[wrapped(kind, bare(edge)) for edge in edges]
+
+
+@offers("bincount")
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
+    """``np.bincount``: differentiable in the weights."""
+    numbers = np.asarray(bare(x))
+    counts = np.bincount(numbers, minlength=minlength)
+    if weights is None:
+        return wrapped(kind_of([x]) or Tensor, counts)
+    return _weigh([numbers], counts.shape, arr(weights, np.float64))

@@ -1,0 +1,113 @@
+"""Every function of NumPy that the door offers: value, dtype and shape are NumPy's, derivatives those of the values."""
+
+import ast
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from doors.numpy_cases import CALLS, values
+from numeric import Call, check_order
+from pullback.core.tensor import Tensor
+from pullback.doors import numpy as door
+from pullback.doors.numpy.tools import find
+from pullback.ops.registry import Sample
+
+ENTRANCE = door.fill()
+#: Calls whose second derivative is refused or infinite where the samples stand, with the reason.
+FIRST_ONLY: dict[str, str] = {}
+
+
+def names_in(call):
+    """The arrays that a call names, in order of their first use."""
+    found = {node.id for node in ast.walk(ast.parse(call)) if isinstance(node, ast.Name)}
+    bound = {arg.arg for node in ast.walk(ast.parse(call)) if isinstance(node, ast.Lambda) for arg in node.args.args}
+    return [name for name in values() if name in found - bound]
+
+
+def record_of(call):
+    """The call as a record of the registry: a function of the arrays that it names."""
+    names = names_in(call)
+    code = compile(call, call, "eval")
+
+    def function(*arrays):
+        return flat(eval(code, {"np": np, **dict(zip(names, arrays, strict=True))}))
+
+    return SimpleNamespace(call=function, observe=None), Sample(tuple([values()[name] for name in names]))
+
+
+def flat(result):
+    """All arrays, Tensors and other values of nested results, in one list."""
+    if isinstance(result, list | tuple) and not hasattr(result, "dtype"):
+        return [item for part in result for item in flat(part)]
+    return [result]
+
+
+def functions_in(call):
+    """The functions of NumPy that a call names."""
+    for node in ast.walk(ast.parse(call)):
+        if isinstance(node, ast.Attribute):
+            yield ast.unparse(node).removeprefix("np.").split(".reduce")[0].split(".acc")[0].split(".outer")[0]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.filterwarnings("ignore:invalid value|ignore:divide by zero|ignore:'where' used")
+def test_value_dtype_and_shape_are_those_of_numpy(call, requires_grad):
+    record, sample = record_of(call)
+    expected = record.call(*sample.args)
+    found = record.call(*[Tensor(x, requires_grad and x.dtype.kind in "fc") for x in sample.args])
+    assert len(found) == len(expected)
+    for f, e in zip(found, expected, strict=True):
+        if not isinstance(e, np.ndarray | np.generic) or e.dtype.kind not in "biufc":
+            assert type(f) is type(e)
+            assert f == e
+            continue
+        assert isinstance(f, Tensor), "fell to a bare array"
+        assert (f.shape, f.dtype) == (e.shape, e.dtype)
+        np.testing.assert_allclose(f._array, e, rtol=1e-12, atol=1e-12)
+
+
+def differentiable_calls():
+    for call in CALLS:
+        record, sample = record_of(call)
+        made = Call(record, sample)
+        if made.arrays:
+            yield call
+
+
+@pytest.mark.parametrize("call", list(differentiable_calls()))
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.filterwarnings("ignore:invalid value|ignore:divide by zero|ignore:'where' used")
+def test_derivatives_are_those_of_the_values(call, order):
+    record, sample = record_of(call)
+    made = Call(record, sample)
+    if "float32" in call:
+        made = in_double_precision(call)
+    if not made.differentiable([Tensor(x, True) for x in made.arrays]):
+        return
+    if order == 2 and call in FIRST_ONLY:
+        pytest.skip(FIRST_ONLY[call])
+    check_order(made, order, np.random.default_rng(0))
+
+
+def in_double_precision(call):
+    """The same call with double precision in the place of single precision, where differences mean something."""
+    return Call(*record_of(call.replace("float32", "float64")))
+
+
+def test_every_function_that_is_offered_has_a_call():
+    named = {find(name) for call in CALLS for name in functions_in(call)}
+    offered = {*door.FUNCTIONS, *door.UFUNCS}
+    missing = {f for f in offered - named if f.__name__ not in ELSEWHERE}
+    assert sorted(f"{f.__module__}.{f.__name__}" if hasattr(f, "__module__") else f.__name__ for f in missing) == []
+
+
+#: Offered, and tested in test_numpy_door.py: they write, create with like=, print, or their values are not defined.
+ELSEWHERE = frozenset(
+    """array arange asanyarray asarray ascontiguousarray asfortranarray empty empty_like eye frombuffer fromfile
+    fromfunction fromiter fromstring full genfromtxt identity loadtxt ones tri zeros
+    copyto fill_diagonal place put put_along_axis putmask
+    array2string array_repr array_str save savetxt savez savez_compressed can_cast isnat row_stack""".split()
+)
+
