@@ -32,7 +32,10 @@ from op_exceptions import EXCEPTIONS
 from pullback.core.engine import Pass
 from pullback.core.graph import LEAF_NUMBER
 from pullback.core.tensor import Tensor
+from pullback.doors import numpy as numpy_door
 from pullback.ops.registry import REGISTRY, Record, samples_of
+
+numpy_door.fill()  # registers the operators that only this door needs
 
 CHECKS: dict[str, tuple[Callable[[Record], None], Callable[[Record], bool]]] = {}
 

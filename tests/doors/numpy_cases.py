@@ -41,15 +41,20 @@ def values() -> dict[str, Any]:
     return found
 
 
+def words(text: str) -> list[str]:
+    """The words of a text: a list of names that reads well."""
+    return text.split()
+
+
 #: Ufuncs of one real argument anywhere, of one positive argument, of two.
-ANYWHERE = """absolute arctan arcsinh cbrt ceil conjugate cos cosh deg2rad degrees exp exp2 expm1 fabs floor negative
-positive rad2deg radians rint sign sin sinh square tan tanh trunc""".split()
-POSITIVE = "log log10 log1p log2 reciprocal sqrt".split()
-OF_TWO = """add arctan2 copysign divide float_power floor_divide fmax fmin fmod heaviside hypot logaddexp logaddexp2 maximum
-minimum multiply remainder subtract""".split()
-WITHOUT_DERIVATIVE = """equal greater greater_equal less less_equal not_equal nextafter logical_and logical_or
-logical_xor""".split()
-FLAGS = "isfinite isinf isnan signbit spacing logical_not".split()
+ANYWHERE = words("""absolute arctan arcsinh cbrt ceil conjugate cos cosh deg2rad degrees exp exp2 expm1 fabs floor negative
+positive rad2deg radians rint sign sin sinh square tanh trunc""")
+POSITIVE = words("log log10 log1p log2 reciprocal sqrt")
+OF_TWO = words("""add arctan2 copysign divide fmax fmin heaviside hypot logaddexp logaddexp2 maximum
+minimum multiply subtract""")
+WITHOUT_DERIVATIVE = words("""equal greater greater_equal less less_equal not_equal nextafter logical_and logical_or
+logical_xor""")
+FLAGS = words("isfinite isinf isnan signbit spacing logical_not")
 
 UFUNC_CALLS = [
     *[f"np.{name}(x)" for name in ANYWHERE],
@@ -58,11 +63,16 @@ UFUNC_CALLS = [
     *[f"np.{name}(x, y)" for name in WITHOUT_DERIVATIVE],
     *[f"np.{name}(x)" for name in FLAGS],
     *[f"np.{name}(d)" for name in ("absolute", "conjugate", "cos", "exp", "log", "sin", "sqrt", "square", "tanh")],
+    "np.tan(q)",
     "np.arccos(q)",
     "np.arccosh(p + 1)",
     "np.arcsin(q)",
     "np.arctanh(q)",
     "np.power(p, y)",
+    "np.float_power(p, y)",
+    "np.floor_divide(x, p)",
+    "np.fmod(x, p)",
+    "np.remainder(x, p)",
     "np.power(x, 3)",
     "np.power(2.0, x)",
     "np.divmod(x, p)",
@@ -121,7 +131,7 @@ UFUNC_CALLS = [
     "np.divide.reduce(p, axis=1)",
     "np.hypot.reduce(x, axis=1)",
     "np.power.reduce(p)",
-    "np.arctan2.reduce(x, axis=-1, keepdims=True)",
+    "np.logaddexp2.reduce(x, axis=-1, keepdims=True)",
     "np.add.accumulate(x, axis=1)",
     "np.multiply.accumulate(x)",
     "np.maximum.accumulate(v)",
@@ -147,23 +157,27 @@ UFUNC_CALLS = [
     "np.array(2.0) / p",
     "np.complex128(1j) * x",
     "divmod(np.ones((2, 3)), p)",
+    "np.ones((2, 3)).clip(x, p)",
 ]
 
 FUNCTION_CALLS = [
     # ------------------------------------------------------------------------------------------------- reductions
-    *[f"np.{name}(x{options})" for name in ("sum", "prod", "max", "min", "amax", "amin", "mean", "var", "std", "ptp")
-      for options in ("", ", axis=0", ", axis=-1, keepdims=True")],
+    *[
+        f"np.{name}(x{options})"
+        for name in ("sum", "prod", "max", "min", "amax", "amin", "mean", "var", "std", "ptp")
+        for options in ("", ", axis=0", ", axis=-1, keepdims=True")
+    ],
     *[f"np.{name}(z, axis=(0, 2))" for name in ("sum", "prod", "max", "min", "mean", "var", "std")],
     *[f"np.{name}(x, axis=1, where=b)" for name in ("sum", "prod", "mean")],
     *[f"np.{name}(x, axis=0, initial=0.5)" for name in ("sum", "prod", "max", "min")],
     "np.max(x, axis=1, initial=-9.0, where=b)",
     "np.sum(x, dtype=np.float32)",
-    "np.sum(x, 1, None, np.empty(2))",
+    "np.sum(x, 1, None, np.zeros_like(x[:, 0]))",
     "np.sum(j, axis=0)",
     "np.prod(j)",
     "np.mean(j)",
     "np.mean(x, dtype=np.float32)",
-    "np.mean(x, axis=0, out=np.empty(3))",
+    "np.mean(x, axis=0, out=np.zeros_like(x[0]))",
     "np.var(x, axis=1, ddof=1)",
     "np.var(x, axis=1, where=b, ddof=0.5)",
     "np.var(x, axis=0, mean=np.mean(x, axis=0, keepdims=True))",
@@ -177,14 +191,17 @@ FUNCTION_CALLS = [
     "np.average(z, axis=(2, 0), weights=m)",
     "np.cumsum(x)",
     "np.cumsum(x, axis=1)",
-    "np.cumsum(x, 0, None, np.empty((2, 3)))",
+    "np.cumsum(x, 0, None, np.zeros_like(x))",
     "np.cumprod(x)",
     "np.cumprod(x, axis=0)",
     "np.cumulative_sum(v, include_initial=True)",
     "np.cumulative_prod(x, axis=1)",
     # ------------------------------------------------------------------------------------------------------- nan
-    *[f"np.{name}(n{options})" for name in ("nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanmedian")
-      for options in ("", ", axis=1", ", axis=0, keepdims=True")],
+    *[
+        f"np.{name}(n{options})"
+        for name in ("nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanmedian")
+        for options in ("", ", axis=1", ", axis=0, keepdims=True")
+    ],
     "np.nanstd(n)",
     "np.nanstd(x, axis=1, ddof=1)",
     "np.nancumsum(n)",
@@ -202,16 +219,30 @@ FUNCTION_CALLS = [
     "np.median(u)",
     "np.median(x, axis=0, keepdims=True)",
     "np.median(z, axis=(0, 2))",
-    "np.median(n, axis=1)",
+    "np.median(np.where(b, n, np.nan), axis=1)",
     "np.quantile(v, 0.3)",
     "np.quantile(x, [0.2, 0.9], axis=1)",
     "np.quantile(z, [[0.2], [0.9]], axis=(0, 1), keepdims=True)",
     "np.percentile(x, 40)",
     "np.percentile(x, [10, 50, 100], axis=0)",
     "np.quantile(v, 0.3, method='inverted_cdf', weights=np.array([1.0, 2.0, 1.0, 3.0, 1.0]))",
-    *[f"np.quantile(v, 0.37, method={method!r})" for method in (
-        "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull",
-        "median_unbiased", "normal_unbiased", "lower", "higher", "midpoint", "nearest")],
+    *[
+        f"np.quantile(v, 0.37, method={method!r})"
+        for method in (
+            "inverted_cdf",
+            "averaged_inverted_cdf",
+            "closest_observation",
+            "interpolated_inverted_cdf",
+            "hazen",
+            "weibull",
+            "median_unbiased",
+            "normal_unbiased",
+            "lower",
+            "higher",
+            "midpoint",
+            "nearest",
+        )
+    ],
     "np.sort(x)",
     "np.sort(x, axis=0)",
     "np.sort(x, axis=None)",
@@ -230,12 +261,12 @@ FUNCTION_CALLS = [
     "np.corrcoef(m, rowvar=False)",
     "np.histogram(v, 3)",
     "np.histogram(v, 3, weights=t)",
-    "np.histogram(v, [-1.0, 0.0, 1.5], weights=t)",
+    "np.histogram(v, [-1.0, 0.0, 1.5], weights=t)[0]",
     "np.histogram(v, 3, weights=t + 2, density=True)",
     "np.histogram2d(v, t, 2, weights=t)",
-    "np.histogram2d(v, t, [2, 3])",
+    "np.histogram2d(v, t, [2, 3])[1]",
     "np.histogramdd([v, t], (2, 2), weights=t + 2, density=True)",
-    "np.histogramdd(m, 2)",
+    "np.histogramdd(m, 2)[1][0]",
     "np.bincount(i, weights=w)",
     "np.bincount(i, minlength=12)",
     # -------------------------------------------------------------------------------------------------------- shapes
@@ -291,7 +322,7 @@ FUNCTION_CALLS = [
     "np.triu(w)",
     "np.trace(a)",
     "np.trace(z, 1, 1, 2)",
-    "np.trace(a, out=np.empty(()))",
+    "np.trace(a, out=np.zeros_like(a, shape=()))",
     "np.copy(x)",
     "np.astype(x, np.float32)",
     "np.trim_zeros(np.concatenate([np.zeros(2), v, np.zeros(1)]))",
@@ -299,7 +330,7 @@ FUNCTION_CALLS = [
     "np.concatenate([x, y])",
     "np.concatenate((x, y), axis=1, dtype=np.float32)",
     "np.concatenate([x, w], axis=None)",
-    "np.concatenate([x, y], out=np.empty((4, 3)))",
+    "np.concatenate([x, y], out=np.zeros_like(x, shape=(4, 3)))",
     "np.concatenate([x, np.ones((1, 3))])",
     "np.concatenate(z)",
     "np.concat([i, w])",
@@ -370,8 +401,19 @@ FUNCTION_CALLS = [
     "np.sinc(x)",
     "np.unwrap(v * 5)",
     # ------------------------------------------------------------------------------------------------------ products
-    *[f"np.dot({left}, {right})" for left, right in (("x", "m"), ("v", "v"), ("x", "w"), ("w", "m"), ("z", "m"), ("z", "w"),
-                                                     ("x", "s"), ("z", "np.moveaxis(z, 0, -1)"))],
+    *[
+        f"np.dot({left}, {right})"
+        for left, right in (
+            ("x", "m"),
+            ("v", "v"),
+            ("x", "w"),
+            ("w", "m"),
+            ("z", "m"),
+            ("z", "w"),
+            ("x", "s"),
+            ("z", "np.moveaxis(z, 0, -1)"),
+        )
+    ],
     "np.inner(x, y)",
     "np.inner(z, w)",
     "np.inner(s, x)",
@@ -389,10 +431,16 @@ FUNCTION_CALLS = [
     "np.cross(x, y)",
     "np.cross(w, x)",
     "np.cross(m, m[::-1], axisa=0, axisb=0, axisc=0)",
-    *[f"np.convolve({left}, {right}, {mode!r})" for left, right in (("v", "w"), ("w", "v"), ("v", "u"), ("c", "v"))
-      for mode in ("full", "same", "valid")],
-    *[f"np.correlate({left}, {right}, {mode!r})" for left, right in (("v", "w"), ("w", "v"), ("v", "u"), ("u", "v"), ("v", "c"))
-      for mode in ("full", "same", "valid")],
+    *[
+        f"np.convolve({left}, {right}, {mode!r})"
+        for left, right in (("v", "w"), ("w", "v"), ("v", "u"), ("c", "v"))
+        for mode in ("full", "same", "valid")
+    ],
+    *[
+        f"np.correlate({left}, {right}, {mode!r})"
+        for left, right in (("v", "w"), ("w", "v"), ("v", "u"), ("u", "v"), ("v", "c"))
+        for mode in ("full", "same", "valid")
+    ],
     # --------------------------------------------------------------------------------------------------- differences
     "np.diff(x)",
     "np.diff(v, 2)",
@@ -412,7 +460,7 @@ FUNCTION_CALLS = [
     "np.gradient(a)",
     "np.gradient(a, 0.5, np.array([0.0, 1.0, 3.0]))",
     "np.gradient(a, axis=1)",
-    "np.interp(x, t, v)",
+    "np.interp((t[1:] + t[:-1]) / 2, t, v)",
     "np.interp(np.linspace(-2.0, 3.0, 7), t, v)",
     "np.interp(0.3, t, v)",
     "np.interp(v, t, t * t, left=-1.0, right=s)",
@@ -423,8 +471,10 @@ FUNCTION_CALLS = [
     "np.pad(x, ((0, 2), (1, 0)), constant_values=3.0)",
     "np.pad(v, (2, 1), constant_values=(s, 1.0))",
     "np.pad(x, {-1: (1, 2)})",
-    *[f"np.pad(x, ((1, 2), (3, 1)), {mode!r})" for mode in (
-        "edge", "wrap", "symmetric", "reflect", "linear_ramp", "maximum", "minimum", "mean", "median")],
+    *[
+        f"np.pad(x, ((1, 2), (3, 1)), {mode!r})"
+        for mode in ("edge", "wrap", "symmetric", "reflect", "linear_ramp", "maximum", "minimum", "mean", "median")
+    ],
     *[f"np.pad(v, (9, 7), {mode!r}, reflect_type='odd')" for mode in ("symmetric", "reflect")],
     "np.pad(x, 2, 'mean', stat_length=2)",
     "np.pad(x, ((1, 1), (2, 2)), 'maximum', stat_length=((1, 2), (2, 1)))",
@@ -449,19 +499,19 @@ FUNCTION_CALLS = [
     "np.polyfit(t, v, 1, cov=True)",
     "np.polyfit(t, v, 1, full=True)[0]",
     # ---------------------------------------------------------------------------------------------------- linear algebra
-    "np.linalg.cholesky(k)",
+    "np.linalg.cholesky(k + k.T)",
     "np.linalg.cond(a)",
     "np.linalg.cond(a, 'fro')",
     "np.linalg.cond(a, -2)",
     "np.linalg.cross(x, y)",
     "np.linalg.det(a)",
     "np.linalg.diagonal(z, offset=1)",
-    "np.linalg.eigvalsh(h)",
-    "np.linalg.eigvalsh(h, UPLO='U')",
-    "np.linalg.eigh(h)[0]",
-    "np.abs(np.linalg.eigh(h).eigenvectors)",
+    "np.linalg.eigvalsh(h + h.T)",
+    "np.linalg.eigvalsh(h + h.T, UPLO='U')",
+    "np.linalg.eigh(h + h.T)[0]",
+    "np.abs(np.linalg.eigh(h + h.T).eigenvectors)",
     "np.sort(np.real(np.linalg.eigvals(h)))",
-    "np.sort(np.linalg.eig(h)[0])",
+    "np.sort(np.real(np.linalg.eig(h)[0]))",
     "np.linalg.inv(a)",
     "np.linalg.lstsq(np.reshape(z, (4, 3)), u)[0]",
     "np.linalg.lstsq(np.reshape(z, (4, 3)), u)[1]",
@@ -498,9 +548,27 @@ FUNCTION_CALLS = [
     "np.lib.scimath.power(x, 0.5)",
     "np.lib.scimath.logn(2.0, p)",
     # ------------------------------------------------------------------------------------------------------- Fourier
-    *[f"np.fft.{name}(x)" for name in ("fft", "ifft", "rfft", "ihfft", "fft2", "ifft2", "rfft2", "fftn", "ifftn", "rfftn",
-                                       "fftshift", "ifftshift")],
-    *[f"np.fft.{name}(d)" for name in ("fft", "ifft", "irfft", "hfft", "fft2", "ifft2", "irfft2", "fftn", "ifftn", "irfftn")],
+    *[
+        f"np.fft.{name}(x)"
+        for name in (
+            "fft",
+            "ifft",
+            "rfft",
+            "ihfft",
+            "fft2",
+            "ifft2",
+            "rfft2",
+            "fftn",
+            "ifftn",
+            "rfftn",
+            "fftshift",
+            "ifftshift",
+        )
+    ],
+    *[
+        f"np.fft.{name}(d)"
+        for name in ("fft", "ifft", "irfft", "hfft", "fft2", "ifft2", "irfft2", "fftn", "ifftn", "irfftn")
+    ],
     "np.fft.fft(x, n=5, axis=0, norm='ortho')",
     "np.fft.ifft(d, 2, norm='forward')",
     "np.fft.rfft(v, norm='ortho')",
@@ -533,9 +601,30 @@ FUNCTION_CALLS = [
     "np.setdiff1d(v, w)",
     "np.setxor1d(v, w)",
     # ------------------------------------------------------------------------------------------------- without derivative
-    *[f"np.{name}(x)" for name in ("all", "any", "argmax", "argmin", "argsort", "argwhere", "count_nonzero", "flatnonzero",
-                                   "nonzero", "iscomplex", "iscomplexobj", "isreal", "isrealobj", "isneginf", "isposinf",
-                                   "ndim", "shape", "size", "min_scalar_type")],
+    *[
+        f"np.{name}(x)"
+        for name in (
+            "all",
+            "any",
+            "argmax",
+            "argmin",
+            "argsort",
+            "argwhere",
+            "count_nonzero",
+            "flatnonzero",
+            "nonzero",
+            "iscomplex",
+            "iscomplexobj",
+            "isreal",
+            "isrealobj",
+            "isneginf",
+            "isposinf",
+            "ndim",
+            "shape",
+            "size",
+            "min_scalar_type",
+        )
+    ],
     "np.argmax(x, axis=1, keepdims=True)",
     "np.argsort(x, axis=0)",
     "np.argpartition(v, 2)",

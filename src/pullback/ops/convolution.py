@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from pullback.core.primitive import Primitive
-from pullback.core.tensor import Tensor
 from pullback.ops.axes import conj
-from pullback.ops.indexing import getitem
+from pullback.ops.indexing import key_of, read
 from pullback.ops.registry import Make, Sample, register
+from pullback.ops.shapes import reshape
 
 
 class Convolve(Primitive):
@@ -37,8 +37,7 @@ class Convolve(Primitive):
 
 def _middle(xp: Any, ct: Any, other: Any, start: int, length: int) -> Any:
     found = Convolve.apply(ct, xp.flip(conj(xp, other), axis=0))
-    part = slice(start, start + length)
-    return getitem(found, part) if isinstance(found, Tensor) else found[part]
+    return read(found, key_of(slice(start, start + length)))
 
 
 def _by_matrix(xp: Any, a: Any, b: Any) -> Any:
@@ -58,7 +57,7 @@ def convolve(a: Any, b: Any, /) -> Any:
     >>> convolve(pb.tensor([1.0, 2.0]), pb.tensor([1.0, 1.0, 1.0]))
     tensor([1., 3., 3., 2.])
     """
-    return Convolve.apply(a, b)
+    return Convolve.apply(*[x if x.shape else reshape(x, (1,)) for x in (a, b)])
 
 
 def _vectors(make: Make) -> Any:

@@ -14,8 +14,7 @@ from pullback.core import arrays
 from pullback.core.primitive import Primitive
 from pullback.core.tensor import Tensor
 from pullback.ops.axes import along
-from pullback.ops.indexing import getitem
-from pullback.ops.joining import concat
+from pullback.ops.indexing import embed, key_of, read
 from pullback.ops.registry import Make, Sample, register
 
 #: The convention of factors that makes the inverse transform the adjoint.
@@ -34,16 +33,14 @@ def _complex(xp: Any, x: Any) -> Any:
     return arrays.cast(x, np.result_type(arrays.dtype_of(x), np.complex64), xp)
 
 
-def _fit(xp: Any, x: Any, length: int, axis: int) -> Any:
+def _fit(x: Any, length: int, axis: int) -> Any:
     """`x` cut off, or continued by zeros, to a length along an axis: the adjoint of doing the opposite."""
     have, ndim = x.shape[axis], len(x.shape)
+    key = key_of(along(ndim, axis, slice(0, min(have, length))))
     if have > length:
-        part = along(ndim, axis, slice(0, length))
-        return getitem(x, part) if isinstance(x, Tensor) else x[part]
-    if have < length:
-        rest = tuple([length - have if k == axis % ndim else n for k, n in enumerate(x.shape)])
-        return concat([x, xp.zeros(rest, dtype=x.dtype)], axis=axis)
-    return x
+        return read(x, key)
+    shape = tuple([length if k == axis % ndim else n for k, n in enumerate(x.shape)])
+    return embed(x, shape, key) if have < length else x
 
 
 class Fft(Primitive):
@@ -60,7 +57,7 @@ class Fft(Primitive):
     def backward(ctx: Any, ct: Any) -> Any:
         n = ct.shape[ctx.axis]
         found = Fft.apply(ct, name=_INVERSE[ctx.name], n=n, axis=ctx.axis, norm=_OTHER[ctx.norm])
-        return _fit(ctx.xp, found, ctx.length, ctx.axis)
+        return _fit(found, ctx.length, ctx.axis)
 
 
 class Rfft(Primitive):
@@ -75,9 +72,9 @@ class Rfft(Primitive):
 
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:
-        whole = _fit(ctx.xp, ct, ctx.n, ctx.axis)
+        whole = _fit(ct, ctx.n, ctx.axis)
         found = Fft.apply(whole, name="ifft", n=ctx.n, axis=ctx.axis, norm=_OTHER[ctx.norm])
-        return _fit(ctx.xp, ctx.xp.real(found), ctx.length, ctx.axis)
+        return _fit(ctx.xp.real(found), ctx.length, ctx.axis)
 
 
 class Irfft(Primitive):
@@ -103,7 +100,7 @@ class Irfft(Primitive):
         if not isinstance(bare, np.ndarray):
             weights = arrays.namespace(bare).asarray(weights)
         weights = arrays.cast(weights, found.dtype, arrays.namespace(weights))
-        return _fit(ctx.xp, found * weights, ctx.length, ctx.axis)
+        return _fit(found * weights, ctx.length, ctx.axis)
 
 
 def _length(x: Any, n: Any, axis: int) -> int:

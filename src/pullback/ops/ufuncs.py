@@ -31,6 +31,18 @@ def _share(xp: Any, a: Any, b: Any) -> Any:
     return Sigmoid.apply((xp.where(same, 0.0, a) - xp.where(same, 0.0, b)) * LOG_2)
 
 
+def _heaviside(xp: Any, a: Any, b: Any) -> Any:
+    if xp is np:
+        return np.heaviside(a, b)
+    a, b = as_arrays(xp, a, b)
+    return xp.where(a == 0, b, xp.where(a > 0, xp.ones_like(b), 0.0))
+
+
+def _at_jump(xp: Any, a: Any, b: Any) -> Any:
+    a, b = as_arrays(xp, a, b)
+    return xp.where(a == 0, xp.ones_like(b), 0.0)
+
+
 Cbrt = unary(
     "cbrt",
     lambda xp, x: np.cbrt(x) if xp is np else xp.sign(x) * xp.abs(x) ** (1 / 3),
@@ -53,8 +65,8 @@ Fmod = binary(
 Heaviside = binary(
     "heaviside",
     ZERO,
-    lambda xp, a, b: xp.where(a == 0, 1.0, 0.0),
-    forward=lambda xp, a, b: np.heaviside(a, b) if xp is np else xp.where(a == 0, b, xp.where(a > 0, 1.0, 0.0)),
+    _at_jump,
+    forward=_heaviside,
     doc="0 for negative a, 1 for positive a, b where a = 0.  vjp: ā = 0, also at the jump; b̄ = ȳ where a = 0",
 )
 Logaddexp2 = binary(
@@ -72,7 +84,7 @@ class Ldexp(Elementwise):
     @staticmethod
     def forward(ctx: Any, x: Any, n: Any) -> Any:
         ctx.save_for_backward(n)
-        return np.ldexp(x, n) if ctx.xp is np else x * 2.0 ** arrays.cast(n, x.dtype, ctx.xp)
+        return np.ldexp(x, n) if ctx.xp is np else x * 2.0 ** arrays.cast(n, arrays.dtype_of(x), ctx.xp)
 
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:

@@ -25,6 +25,7 @@ from pullback.doors.numpy import (  # noqa: F401 - importing them fills the tabl
     polynomials,
     products,
     reductions,
+    scimath,
     selecting,
     sets,
     shapes,

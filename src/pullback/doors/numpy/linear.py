@@ -157,27 +157,3 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     shape = tuple(a.shape)[-(len(a.shape) - len(b.shape)) :]
     matrix = xp.reshape(a, (-1, math.prod(shape)))
     return xp.reshape(linalg.solve(matrix, xp.reshape(b, (-1,))), shape)
-
-
-# ---------------------------------------------------------- numpy.lib.scimath: complex where the real result is none
-def _scimath(name: str, operator: Any, outside: Any) -> None:
-    def rule(*args: Any) -> Any:
-        values = [arr(x) for x in args]
-        if any(x.dtype.kind != "c" and np.any(outside(bare(x))) for x in values):
-            values = [
-                xp.astype(floating(x), np.result_type(floating(x).dtype, np.complex64), copy=False) for x in values
-            ]
-        return operator(*values)
-
-    offers(f"lib.scimath.{name}")(rule)
-
-
-_scimath("sqrt", xp.sqrt, lambda x: x < 0)
-_scimath("log", xp.log, lambda x: x < 0)
-_scimath("log2", xp.log2, lambda x: x < 0)
-_scimath("log10", xp.log10, lambda x: x < 0)
-_scimath("logn", lambda n, x: xp.log(x) / xp.log(n), lambda x: x < 0)
-_scimath("power", xp.pow, lambda x: x < 0)
-_scimath("arcsin", xp.asin, lambda x: np.abs(x) > 1)
-_scimath("arccos", xp.acos, lambda x: np.abs(x) > 1)
-_scimath("arctanh", xp.atanh, lambda x: np.abs(x) > 1)

@@ -54,7 +54,7 @@ def reduce(
     if len(axes) > 1 and ufunc.identity is None and ufunc not in _REDUCTIONS:
         raise ValueError(f"np.{ufunc.__name__} is not reorderable, so only one axis can be reduced")
     if where is not True:
-        neutral = ufunc.identity if initial is None and ufunc.identity is not None else initial
+        neutral = initial if ufunc.identity is None else ufunc.identity
         if neutral is None:
             raise ValueError(f"np.{ufunc.__name__} has no identity, so where= needs initial=")
         x = xp.where(where, x, neutral)

@@ -6,7 +6,6 @@ that position, by giving it the ranks 0, 1, 2, … in the place of the entries; 
 
 from __future__ import annotations
 
-import builtins
 import math
 from typing import Any
 
@@ -14,6 +13,8 @@ import numpy as np
 
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor, wrap
+from pullback.doors.numpy.creation import linspace
+from pullback.doors.numpy.differences import diff
 from pullback.doors.numpy.reductions import average, axes_of
 from pullback.doors.numpy.tools import arr, bare, floating, gather, into, kind_of, offers, tensor, wrapped, xp
 from pullback.ops.axes import to_rows
@@ -50,11 +51,11 @@ def _quantile(
     missing = np.isnan(position)
     position = np.where(missing, 0.0, position)
     low = np.floor(position).astype(int)
-    high = np.minimum(low + 1, max(rows.shape[-1] - 1, 0))
     part = np.asarray(position - low, dtype=x.dtype)
+    high = low + (part > 0)  # the entry itself where it is met, whatever comes after it
     sorted_rows = take_along_axis(rows, order, axis=-1)
     below, above = _pick(sorted_rows, low), _pick(sorted_rows, high)
-    step = xp.where(part == 0, 0.0, above - below) if np.isinf(values).any() else above - below
+    step = xp.where(part > 0, above - below, 0.0)
     result = xp.where(part < 0.5, below + step * part, above - step * (1 - part))
     if missing.any():
         result = xp.where(missing, np.nan, result)
@@ -192,6 +193,27 @@ def _place(x: Any, edges: Any) -> Any:
     return number
 
 
+def _edges(a: Any, bins: Any, limits: Any, found: Any) -> Any:
+    """The edges of the bins: those that were given, or between the extrema of the data, which they depend on."""
+    kind = kind_of([a, bins]) or Tensor
+    if isinstance(bins, Tensor) and bins.shape:
+        return bins
+    if limits is not None or np.ndim(bare(bins)) or not is_recorded(a):
+        return wrapped(kind, found)
+    low, high = xp.min(a), xp.max(a)
+    if bare(low) == bare(high):
+        low, high = low - 0.5, high + 0.5
+    return linspace(low, high, len(found))
+
+
+def _density(sums: Any, edges: list[Any]) -> Any:
+    """Sums divided by the sizes of the bins, and by their total."""
+    total = xp.sum(sums)
+    for k, edge in enumerate(edges):
+        sums = sums / xp.reshape(diff(edge), tuple([-1 if j == k else 1 for j in range(len(sums.shape))]))
+    return sums / total
+
+
 def _weigh(bins: list[Any], lengths: tuple[int, ...], weights: Any) -> Any:
     """The sums of the weights in each bin."""
     flat = xp.reshape(tensor(weights), (-1,))
@@ -204,43 +226,38 @@ def _weigh(bins: list[Any], lengths: tuple[int, ...], weights: Any) -> Any:
 @offers("histogram")
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     """``np.histogram``: differentiable in the weights; counts are constant."""
-    edges = np.histogram_bin_edges(bare(a), bare(bins), range, bare(weights))
+    found = np.histogram_bin_edges(bare(a), bare(bins), range, bare(weights))
+    edges = _edges(a, bins, range, found)
+    number = _place(bare(a), found)
     if weights is None:
-        found = np.histogram(bare(a), edges, density=density)
-        return wrapped(kind_of([a, bins]) or Tensor, found)
-    sums = _weigh([_place(bare(a), edges)], (len(edges) - 1,), weights)
-    if density:
-        sums = sums / np.diff(edges) / xp.sum(sums)
-    return sums, wrapped(kind_of([a, bins, weights]) or Tensor, edges)
+        weights = np.ones(number.shape, dtype=float if density else int)
+    sums = _weigh([number], (len(found) - 1,), weights)
+    return _density(sums, [edges]) if density else sums, edges
 
 
 @offers("histogramdd")
 def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     """``np.histogramdd``: differentiable in the weights."""
     kind = kind_of([sample, bins, weights]) or Tensor
-    plain: Any = bare(sample)
-    counts, edges = np.histogramdd(plain, bare(bins), range, density if weights is None else None)
+    _, found = np.histogramdd(bare(sample), bare(bins), range)
+    columns = list(xp.unstack(xp.matrix_transpose(sample)) if hasattr(sample, "shape") else sample)
+    given = [bins] * len(found) if np.ndim(bare(bins)) == 0 else bins
+    ranges = [None] * len(found) if range is None else range
+    edges = [_edges(*each) for each in zip(columns, given, ranges, found, strict=True)]
+    numbers = [_place(bare(column), edge) for column, edge in zip(columns, found, strict=True)]
     if weights is None:
-        return wrapped(kind, counts), wrapped(kind, edges)
-    columns = np.atleast_2d(np.asarray(plain).T if isinstance(plain, np.ndarray) else np.asarray(plain))
-    numbers = [_place(column, edge) for column, edge in zip(columns, edges, strict=True)]
-    sums = _weigh(numbers, counts.shape, weights)
-    if density:
-        for k, edge in enumerate(edges):
-            sums = sums / np.diff(edge).reshape([-1 if j == k else 1 for j in builtins.range(sums.ndim)])
-        sums = sums / xp.sum(_weigh(numbers, counts.shape, weights))
-    return sums, wrapped(kind, edges)
+        weights = np.ones(numbers[0].shape)
+    sums = _weigh(numbers, tuple([len(edge) - 1 for edge in found]), weights)
+    return _density(sums, edges) if density else sums, wrapped(kind, tuple(edges))
 
 
 @offers("histogram2d")
 def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     """``np.histogram2d``: differentiable in the weights."""
-    plain = bare(bins)
-    if np.ndim(plain) == 1 and len(plain) not in (1, 2):
-        plain = [np.asarray(plain)] * 2
-    counts, edges = histogramdd([bare(x), bare(y)], plain, range, density, weights)
-    kind = kind_of([x, y, bins, weights]) or Tensor
-    return wrapped(kind, bare(counts)) if weights is None else counts, *[wrapped(kind, bare(edge)) for edge in edges]
+    if np.ndim(bins if isinstance(bins, list | tuple) else bare(bins)) == 1 and len(bins) not in (1, 2):
+        bins = [bins, bins]
+    counts, edges = histogramdd([arr(x), arr(y)], bins, range, density, weights)
+    return counts, *edges
 
 
 @offers("bincount")

@@ -134,7 +134,7 @@ def into(out: Any, result: Any, casting: Any = "same_kind") -> Any:
         write_at(out, key_of(Ellipsis), result)
     else:
         refuse_array(result, "out=")
-        np.copyto(out, bare(result), casting=casting)  # type: ignore[arg-type]
+        np.copyto(out, bare(result), casting=casting)
     return out
 
 

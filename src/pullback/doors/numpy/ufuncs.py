@@ -113,6 +113,7 @@ def _fill() -> None:
 
 
 _fill()
+UFUNCS[np._core.umath.clip] = xp.clip  # type: ignore[attr-defined]  # behind ``array.clip(x)``, and nowhere public
 
 
 # ----------------------------------------------------------------------------------------------------------- with options
