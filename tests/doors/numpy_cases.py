@@ -400,6 +400,7 @@ FUNCTION_CALLS = [
     "np.fix(x)",
     "np.sinc(x)",
     "np.unwrap(v * 5)",
+    "np.unwrap(v * 5, period=s + 4)",
     # ------------------------------------------------------------------------------------------------------ products
     *[
         f"np.dot({left}, {right})"
@@ -465,6 +466,7 @@ FUNCTION_CALLS = [
     "np.interp(0.3, t, v)",
     "np.interp(v, t, t * t, left=-1.0, right=s)",
     "np.interp(v, t, u[[0, 1, 2, 3, 0]], period=2.5)",
+    "np.interp(q, t, v, period=s / 10 + 3)",
     "np.interp(q, [0.0, 1.0], c[:2])",
     # ------------------------------------------------------------------------------------------------------- padding
     "np.pad(x, 1)",
@@ -637,6 +639,8 @@ FUNCTION_CALLS = [
     "np.searchsorted(t, w)",
     "np.digitize(w, t)",
     "np.histogram_bin_edges(v, 3)",
+    "np.histogram_bin_edges(w, 'auto')",
+    "np.histogram(v, 3, range=(-1.0, s + 1))[1]",
     "np.lexsort((v, t))",
     "np.result_type(x, np.float32)",
     "np.result_type(w, 1j)",

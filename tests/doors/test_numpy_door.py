@@ -2,6 +2,8 @@
 
 import io
 import operator
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -252,6 +254,7 @@ def test_a_rule_of_ones_own():
         "np.full(3, x[0])",
         "np.ones(3).__setitem__(slice(None), x)",
         "np.save(io.BytesIO(), x)",
+        "np.arange(x[0], like=x)",
     ],
 )
 def test_what_numpy_does_not_ask_about_refuses_and_says_what_to_write(call):
@@ -342,6 +345,17 @@ sequence_extend_right sparse_add tensordot_adjoint_0 tensordot_adjoint_1 truncat
 #: No function that asks its arguments.
 NOT_ASKED = frozenset(["isscalar"])
 # fmt: on
+
+
+def test_the_page_lists_what_is_offered():
+    page = (Path(__file__).parents[2] / "docs" / "numpy.md").read_text(encoding="utf-8")
+    table = re.search(r"<!-- offered -->\n((?:\|.*\n)+)", page)[1]
+    listed = re.findall(r"`([\w.]+)`", table)
+    door.fill()
+    known = {find(name) for name in listed}
+    assert {f.__name__ for f in {*door.FUNCTIONS, *door.UFUNCS} - known - {np._core.umath.clip}} == set()
+    assert [name for name in listed if find(name) is not None and not is_offered(name)] == []
+    assert len(listed) == len(set(listed))
 
 
 def is_offered(name):

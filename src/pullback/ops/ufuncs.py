@@ -118,11 +118,17 @@ def _derivative(xp: Any, x: Any, n: int) -> Any:
     """By quadrature near 0, where the quotient cancels; by ``x sₙ + n sₙ₋₁ = πⁿ⁻¹ sin(πx + nπ/2)`` elsewhere."""
     near = xp.abs(x) < n + 1
     inner, outer = xp.where(near, x, 0.0), xp.where(near, 1.0, x)
-    close = sum(w * (math.pi * t) ** n * xp.cos(inner * (math.pi * t) + n * math.pi / 2) for t, w in _rule())
+    close = sum(w * (math.pi * t) ** n * _turned_cos(xp, inner * (math.pi * t), n) for t, w in _rule())
     far = xp.sin(math.pi * outer) / (math.pi * outer)
     for k in range(1, n + 1):
-        far = (math.pi ** (k - 1) * xp.sin(math.pi * outer + k * math.pi / 2) - k * far) / outer
+        far = (math.pi ** (k - 1) * _turned_cos(xp, math.pi * outer, k - 1) - k * far) / outer
     return xp.where(near, close, far)
+
+
+def _turned_cos(xp: Any, x: Any, n: int) -> Any:
+    """``cos(x + nπ/2)``, exact where x is 0."""
+    found = xp.sin(x) if n % 2 else xp.cos(x)
+    return -found if n % 4 in (1, 2) else found
 
 
 # -------------------------------------------------------------------------------------------------------------- registry

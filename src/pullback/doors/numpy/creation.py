@@ -84,7 +84,10 @@ def _values(name: str) -> None:
     function = find(name)
 
     def rule(*args: Any, **options: Any) -> Any:
-        return wrapped(Tensor, function(*bare(args), **bare(options)))
+        left = [
+            np.asarray(value) if isinstance(value, Tensor) else value for value in args
+        ]  # refuses to lose a gradient
+        return wrapped(Tensor, function(*left, **options))
 
     offers(name)(rule)
 
@@ -134,7 +137,10 @@ def floating_pair(start: Any, stop: Any, num: int) -> Any:
     ends = [tensor(start), tensor(stop)]
     kind = kind_of([start, stop]) or Tensor
     dtype = np.result_type(*[x.dtype for x in ends], *([] if any(x.dtype.kind in "fc" for x in ends) else [float]))
-    return *[xp.astype(wrapped(kind, bare(x)) if not x.requires_grad else x, dtype, copy=False) for x in ends], num
+    ends = [
+        x if isinstance(end, Tensor) else wrapped(kind, bare(x)) for x, end in zip(ends, (start, stop), strict=True)
+    ]
+    return *[xp.astype(x, dtype, copy=False) for x in ends], num
 
 
 @offers("logspace")

@@ -156,15 +156,15 @@ def _periodic(at: Any, points: Any, values: Any, period: Any) -> Any:
     around = np.concatenate(([len(order) - 1], np.arange(len(order)), [0]))
     turns = np.zeros(len(around))
     turns[0], turns[-1] = -1.0, 1.0
-    return interp(at, gather(points, around) + turns * bare(period), gather(values, around))
+    return interp(at, gather(points, around) + turns * period, gather(values, around))
 
 
 @offers("unwrap")
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Any:
     """``np.unwrap``: whole periods are added where it jumps, which is piecewise constant."""
     x = floating(arr(p))
-    added = np.unwrap(bare(x), discont, axis, period=bare(period)) - bare(x)
-    return x + np.asarray(added, dtype=x.dtype)
+    turns = np.round((np.unwrap(bare(x), bare(discont), axis, period=bare(period)) - bare(x)) / bare(period))
+    return x + np.asarray(turns, dtype=x.dtype) * period
 
 
 @offers("sinc")

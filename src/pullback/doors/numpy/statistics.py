@@ -16,7 +16,19 @@ from pullback.core.tensor import Tensor, wrap
 from pullback.doors.numpy.creation import linspace
 from pullback.doors.numpy.differences import diff
 from pullback.doors.numpy.reductions import average, axes_of
-from pullback.doors.numpy.tools import arr, bare, floating, gather, into, kind_of, offers, tensor, wrapped, xp
+from pullback.doors.numpy.tools import (
+    arr,
+    bare,
+    floating,
+    gather,
+    holds_tensors,
+    into,
+    kind_of,
+    offers,
+    tensor,
+    wrapped,
+    xp,
+)
 from pullback.ops.axes import to_rows
 from pullback.ops.indexing import take_along_axis
 from pullback.ops.inplace import index_add, is_recorded
@@ -198,7 +210,9 @@ def _edges(a: Any, bins: Any, limits: Any, found: Any) -> Any:
     kind = kind_of([a, bins]) or Tensor
     if isinstance(bins, Tensor) and bins.shape:
         return bins
-    if limits is not None or np.ndim(bare(bins)) or not is_recorded(a):
+    if holds_tensors(limits):
+        return linspace(*limits, len(found))
+    if limits is not None or np.ndim(bare(bins)) or not isinstance(a, Tensor):
         return wrapped(kind, found)
     low, high = xp.min(a), xp.max(a)
     if bare(low) == bare(high):
@@ -223,10 +237,16 @@ def _weigh(bins: list[Any], lengths: tuple[int, ...], weights: Any) -> Any:
     return xp.reshape(index_add(empty, numbers, gather(flat, np.flatnonzero(inside))), lengths)
 
 
+@offers("histogram_bin_edges")
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    """``np.histogram_bin_edges``: between the extrema of the data."""
+    return _edges(a, bins, range, np.histogram_bin_edges(bare(a), bare(bins), bare(range), bare(weights)))
+
+
 @offers("histogram")
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     """``np.histogram``: differentiable in the weights; counts are constant."""
-    found = np.histogram_bin_edges(bare(a), bare(bins), range, bare(weights))
+    found = np.histogram_bin_edges(bare(a), bare(bins), bare(range), bare(weights))
     edges = _edges(a, bins, range, found)
     number = _place(bare(a), found)
     if weights is None:
@@ -239,7 +259,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
 def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     """``np.histogramdd``: differentiable in the weights."""
     kind = kind_of([sample, bins, weights]) or Tensor
-    _, found = np.histogramdd(bare(sample), bare(bins), range)
+    _, found = np.histogramdd(bare(sample), bare(bins), bare(range))
     columns = list(xp.unstack(xp.matrix_transpose(sample)) if hasattr(sample, "shape") else sample)
     given = [bins] * len(found) if np.ndim(bare(bins)) == 0 else bins
     ranges = [None] * len(found) if range is None else range
