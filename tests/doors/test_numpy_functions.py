@@ -75,6 +75,23 @@ def test_value_dtype_and_shape_are_those_of_numpy(call, requires_grad):
         np.testing.assert_allclose(f._array, e, rtol=1e-12, atol=1e-12)
 
 
+def single(x):
+    """The same in single precision."""
+    return x.astype({"f": np.float32, "c": np.complex64}[x.dtype.kind]) if x.dtype.kind in "fc" else x
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_single_precision_stays_what_it_is_in_numpy(call):
+    record, sample = record_of(call)
+    arrays = [single(x) for x in sample.args]
+    expected = record.call(*arrays)
+    found = record.call(*[Tensor(x, x.dtype.kind in "fc") for x in arrays])
+    for f, e in zip(found, expected, strict=True):
+        if isinstance(f, Tensor):
+            assert (f.shape, f.dtype) == (e.shape, e.dtype)
+            np.testing.assert_allclose(f._array, e, rtol=1e-3, atol=1e-3)
+
+
 def differentiable_calls():
     for call in CALLS:
         record, sample = record_of(call)

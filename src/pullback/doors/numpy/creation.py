@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor
 from pullback.doors.numpy.tools import arr, bare, find, holds_tensors, kind_of, offers, tensor, wrapped, xp
 from pullback.ops.shapes import as_shape
@@ -113,7 +114,7 @@ def linspace(
     device: Any = None,
 ) -> Any:
     """``np.linspace``: linear in both ends."""
-    start, stop, num = floating_pair(start, stop, int(num))
+    start, stop, num = _both_ends(start, stop, int(num))
     steps = num - 1 if endpoint else num
     shape = np.broadcast_shapes(tuple(start.shape), tuple(stop.shape))
     part = (np.arange(num) / max(steps, 1)).reshape(-1, *[1] * len(shape))
@@ -130,13 +131,14 @@ def linspace(
     return (found, step) if retstep else found
 
 
-def floating_pair(start: Any, stop: Any, num: int) -> Any:
+def _both_ends(start: Any, stop: Any, num: int) -> Any:
     """Both ends as Tensors of a floating-point dtype that they have in common."""
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     ends = [tensor(start), tensor(stop)]
     kind = kind_of([start, stop]) or Tensor
-    dtype = np.result_type(*[x.dtype for x in ends], *([] if any(x.dtype.kind in "fc" for x in ends) else [float]))
+    dtype = np.result_type(*[x.dtype if hasattr(x, "dtype") else x for x in (start, stop)])
+    dtype = dtype if dtype.kind in "fc" else np.dtype(float)
     ends = [
         x if isinstance(end, Tensor) else wrapped(kind, bare(x)) for x, end in zip(ends, (start, stop), strict=True)
     ]
@@ -155,12 +157,17 @@ def logspace(
 @offers("geomspace")
 def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """``np.geomspace``, between real numbers of one sign."""
-    start, stop, num = floating_pair(start, stop, int(num))
+    ends = _both_ends(start, stop, int(num))[:2]
+    start, stop = [xp.astype(x, np.result_type(x.dtype, np.float64), copy=False) for x in ends]
     first, last = bare(start), bare(stop)
     if np.any(first == 0) or np.any(last == 0):
         raise ValueError("Geometric sequence cannot include zero")
     if np.iscomplexobj(first) or np.iscomplexobj(last) or np.any(np.sign(first) != np.sign(last)):
-        raise NotImplementedError("np.geomspace of Tensors knows real numbers of one sign")
+        raise lesson(
+            NotImplementedError,
+            "np.geomspace of Tensors knows real numbers of one sign",
+            instead="pullback.exp(np.linspace(np.log(start), np.log(stop), num)) of complex numbers.",
+        )
     sign = np.sign(first)
     found = sign * xp.exp(linspace(xp.log(start * sign), xp.log(stop * sign), num, endpoint))
     found = xp.moveaxis(found, 0, axis)

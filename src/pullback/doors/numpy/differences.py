@@ -78,6 +78,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
 
 def _steps(h: Any, length: int) -> Any:
     """One step, or the steps between given coordinates."""
+    if isinstance(h, (int, float)):
+        return h
     h = arr(h)
     if not h.shape:
         return h
@@ -95,7 +97,7 @@ def _gradient(x: Any, h: Any, axis: int, edge_order: int) -> Any:
         return along(x, axis, slice(k, k + 1 or None))
 
     before, middle, after = (along(x, axis, part) for part in (slice(None, -2), slice(1, -1), slice(2, None)))
-    if h.shape:
+    if np.shape(h):
         wide = xp.reshape(h, tuple([-1 if k == axis else 1 for k in range(len(x.shape))]))
         left, right = along(wide, axis, slice(None, -1)), along(wide, axis, slice(1, None))
         inside = (
@@ -112,7 +114,7 @@ def _gradient(x: Any, h: Any, axis: int, edge_order: int) -> Any:
     else:
         first = _one_sided(at(0), at(1), at(2), ends[0], ends[1])
         last = -_one_sided(at(-1), at(-2), at(-3), ends[3], ends[2])
-    return xp.concat([first, inside, last], axis=axis)
+    return xp.concat([xp.astype(part, x.dtype, copy=False) for part in (first, inside, last)], axis=axis)
 
 
 def _one_sided(a: Any, b: Any, c: Any, h: Any, k: Any) -> Any:
@@ -127,7 +129,9 @@ def interp(x: Any, xp_: Any, fp: Any, left: Any = None, right: Any = None, perio
 
     Differentiable in the places, in the points and in the values; constant beyond the ends.
     """
-    at, points, values = floating(tensor(x)), floating(arr(xp_)), floating(arr(fp))
+    at, points, values = (
+        xp.astype(v, np.result_type(v.dtype, np.float64), copy=False) for v in (tensor(x), arr(xp_), arr(fp))
+    )
     if period is not None:
         return _periodic(at, points, values, abs(period))
     if not size(points):

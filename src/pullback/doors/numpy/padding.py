@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.doors.numpy.statistics import _quantile
+from pullback.core.errors import lesson
+from pullback.doors.numpy.statistics import quantile_of
 from pullback.doors.numpy.tools import along, arr, bare, moved, offers, tensor, xp
 
 #: Modes that only repeat entries.
@@ -18,8 +19,11 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     """``np.pad``."""
     x = tensor(array)
     if callable(mode):
-        raise NotImplementedError(
-            "np.pad with a function writes into bare arrays; use np.concatenate of the parts, which has a gradient"
+        raise lesson(
+            NotImplementedError,
+            "np.pad of Tensors takes no function as its mode",
+            why="it would write into bare arrays, and its gradient would be lost.",
+            instead="np.concatenate([before, x, after], axis=...).",
         )
     widths = _pairs(_by_axis(bare(pad_width), len(x.shape)), len(x.shape))
     odd = mode in ("reflect", "symmetric") and kwargs.get("reflect_type", "even") == "odd"
@@ -85,7 +89,7 @@ def _slab(x: Any, axis: int, width: int, mode: str, option: Any, end: int) -> An
     length = x.shape[axis] if option is None else min(int(option), x.shape[axis])
     region = along(x, axis, slice(0, length) if end == 0 else slice(x.shape[axis] - length, None))
     if mode == "median":
-        value = _quantile(region, 0.5, axis, None, "linear", True, None, False)
+        value = quantile_of(region, 0.5, axis, None, "linear", True, None, False)
     else:
         value = {"mean": xp.mean, "maximum": xp.max, "minimum": xp.min}[mode](region, axis=axis, keepdims=True)
     if x.dtype.kind not in "fc" and mode in ("mean", "median"):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor
 from pullback.doors.numpy.linear import lstsq
 from pullback.doors.numpy.products import convolve
@@ -159,7 +160,11 @@ def polyfit(x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: 
     """``np.polyfit``: the polynomial that is nearest to some points."""
     x, y = arr(x) + 0.0, arr(y) + 0.0
     if np.ndim(bare(deg)):
-        raise NotImplementedError("np.polyfit of Tensors takes one degree, not a list of powers")
+        raise lesson(
+            NotImplementedError,
+            "np.polyfit of Tensors takes one degree, not a list of powers",
+            instead="np.linalg.lstsq(x[:, None] ** powers, y)[0].",
+        )
     order = int(deg) + 1
     rcond = x.shape[0] * np.finfo(x.dtype).eps if rcond is None else rcond
     left, right = vander(x, order), y

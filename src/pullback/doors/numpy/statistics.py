@@ -37,9 +37,10 @@ _NO = np._NoValue
 
 
 # ----------------------------------------------------------------------------------------------------- order statistics
-def _quantile(
+def quantile_of(
     a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: Any, weights: Any, ignore: bool, scale: float = 1.0
 ) -> Any:
+    """Quantiles of any method; those of NaN alone are NaN, and with `ignore` NaN counts as absent."""
     x = floating(arr(a))
     if is_recorded(q) or is_recorded(weights):
         raise lesson(
@@ -63,7 +64,8 @@ def _quantile(
     missing = np.isnan(position)
     position = np.where(missing, 0.0, position)
     low = np.floor(position).astype(int)
-    part = np.asarray(position - low, dtype=x.dtype)
+    weak = isinstance(q, (int, float)) and not isinstance(q, np.generic)  # a Python number decides no precision
+    part = np.asarray(position - low, dtype=x.dtype if weak else np.result_type(x.dtype, probabilities.dtype))
     high = low + (part > 0)  # the entry itself where it is met, whatever comes after it
     sorted_rows = take_along_axis(rows, order, axis=-1)
     below, above = _pick(sorted_rows, low), _pick(sorted_rows, high)
@@ -99,14 +101,14 @@ def _offer_quantile(name: str, ignore: bool, scale: float) -> None:
         *,
         weights: Any = None,
     ) -> Any:
-        return _quantile(a, q, axis, out, method, keepdims, weights, ignore, scale)
+        return quantile_of(a, q, axis, out, method, keepdims, weights, ignore, scale)
 
     offers(name)(rule)
 
 
 def _offer_median(name: str, ignore: bool) -> None:
     def rule(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = _NO) -> Any:
-        return _quantile(a, 0.5, axis, out, "linear", keepdims, None, ignore)
+        return quantile_of(a, 0.5, axis, out, "linear", keepdims, None, ignore)
 
     offers(name)(rule)
 
@@ -160,13 +162,14 @@ def cov(
     ddof = (0 if bias else 1) if ddof is None else ddof
     w = None if fweights is None else arr(fweights)
     if aweights is not None:
-        w = floating(arr(aweights)) if w is None else w * arr(aweights)
+        aweights = xp.astype(arr(aweights), np.float64, copy=False)
+        w = aweights if w is None else w * aweights
     mean, total = average(x, axis=1, weights=w, returned=True)
     total = float(x.shape[1]) if w is None else total[0]
     if ddof == 0 or aweights is None:
         freedom = total - ddof
     else:
-        freedom = total - ddof * xp.sum(w * arr(aweights)) / total
+        freedom = total - ddof * xp.sum(w * aweights) / total
     centred = x - xp.expand_dims(mean, 1)
     weighted = centred if w is None else centred * w
     product = xp.matmul(centred, xp.conj(xp.matrix_transpose(weighted))) / freedom
@@ -174,7 +177,8 @@ def cov(
 
 
 def _observations(m: Any, rowvar: bool, dtype: Any) -> Any:
-    x = floating(arr(m, dtype))
+    x = arr(m)
+    x = xp.astype(x, np.result_type(x.dtype, np.float64) if dtype is None else dtype, copy=False)
     if len(x.shape) > 2:
         raise ValueError("m has more than 2 dimensions")
     matrix = len(x.shape) == 2
@@ -224,7 +228,8 @@ def _density(sums: Any, edges: list[Any]) -> Any:
     """Sums divided by the sizes of the bins, and by their total."""
     total = xp.sum(sums)
     for k, edge in enumerate(edges):
-        sums = sums / xp.reshape(diff(edge), tuple([-1 if j == k else 1 for j in range(len(sums.shape))]))
+        size = xp.astype(diff(edge), np.float64, copy=False)
+        sums = sums / xp.reshape(size, tuple([-1 if j == k else 1 for j in range(len(sums.shape))]))
     return sums / total
 
 
@@ -267,7 +272,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     numbers = [_place(bare(column), edge) for column, edge in zip(columns, found, strict=True)]
     if weights is None:
         weights = np.ones(numbers[0].shape)
-    sums = _weigh(numbers, tuple([len(edge) - 1 for edge in found]), weights)
+    sums = _weigh(numbers, tuple([len(edge) - 1 for edge in found]), xp.astype(arr(weights), np.float64, copy=False))
     return _density(sums, edges) if density else sums, wrapped(kind, tuple(edges))
 
 
