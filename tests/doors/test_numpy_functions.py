@@ -8,7 +8,8 @@ import pytest
 
 from doors.numpy_cases import CALLS, values, words
 from numeric import Call, check_order
-from pullback.core.tensor import Tensor
+from pullback import torch
+from pullback.core.tensor import Tensor, wrap
 from pullback.doors import numpy as door
 from pullback.doors.numpy.tools import find
 from pullback.ops.registry import Sample
@@ -90,6 +91,18 @@ def test_single_precision_stays_what_it_is_in_numpy(call):
         if isinstance(f, Tensor):
             assert (f.shape, f.dtype) == (e.shape, e.dtype)
             np.testing.assert_allclose(f._array, e, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_torchs_tensors_give_torchs_tensors_of_the_same_values(call):
+    record, sample = record_of(call)
+    expected = record.call(*sample.args)
+    found = record.call(*[wrap(torch.Tensor, x) for x in sample.args])
+    for f, e in zip(found, expected, strict=True):
+        if isinstance(e, np.ndarray | np.generic) and e.dtype.kind in "biufc":
+            assert type(f) is torch.Tensor
+            assert tuple(f.shape) == e.shape
+            np.testing.assert_allclose(f.detach().numpy(), e, rtol=1e-6, atol=1e-6)
 
 
 def differentiable_calls():

@@ -20,7 +20,10 @@ def _like(name: str) -> None:
     ) -> Any:
         if shape is None:
             return make(tensor(a), dtype=dtype)
-        return getattr(xp, name.removesuffix("_like"))(as_shape(shape), dtype=a.dtype if dtype is None else dtype)
+        values = getattr(np, name.removesuffix("_like"))(
+            as_shape(shape), dtype=arr(a).dtype if dtype is None else dtype
+        )
+        return wrapped(kind_of([a]) or Tensor, values)
 
     offers(name)(rule)
 
@@ -42,7 +45,8 @@ def full_like(
 ) -> Any:
     """``np.full_like``: the value keeps its gradient."""
     target = arr(a)
-    value = xp.astype(tensor(fill_value), target.dtype if dtype is None else dtype, copy=False)
+    value = fill_value if isinstance(fill_value, Tensor) else wrapped(kind_of([a]) or Tensor, np.asarray(fill_value))
+    value = xp.astype(value, target.dtype if dtype is None else dtype, copy=False)
     return xp.astype(xp.broadcast_to(value, tuple(target.shape) if shape is None else as_shape(shape)), value.dtype)
 
 

@@ -255,7 +255,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     edges = _edges(a, bins, range, found)
     number = _place(bare(a), found)
     if weights is None:
-        weights = np.ones(number.shape, dtype=float if density else int)
+        weights = wrapped(kind_of([a, bins]) or Tensor, np.ones(number.shape, dtype=float if density else int))
     sums = _weigh([number], (len(found) - 1,), weights)
     return _density(sums, [edges]) if density else sums, edges
 
@@ -271,7 +271,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     edges = [_edges(*each) for each in zip(columns, given, ranges, found, strict=True)]
     numbers = [_place(bare(column), edge) for column, edge in zip(columns, found, strict=True)]
     if weights is None:
-        weights = np.ones(numbers[0].shape)
+        weights = wrapped(kind, np.ones(numbers[0].shape))
     sums = _weigh(numbers, tuple([len(edge) - 1 for edge in found]), xp.astype(arr(weights), np.float64, copy=False))
     return _density(sums, edges) if density else sums, wrapped(kind, tuple(edges))
 
