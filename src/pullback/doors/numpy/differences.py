@@ -132,6 +132,8 @@ def interp(x: Any, xp_: Any, fp: Any, left: Any = None, right: Any = None, perio
     at, points, values = (
         xp.astype(v, np.result_type(v.dtype, np.float64), copy=False) for v in (tensor(x), arr(xp_), arr(fp))
     )
+    if at.dtype.kind == "c" or points.dtype.kind == "c":
+        raise TypeError("np.interp takes real places and points; only the values may be complex")
     if period is not None:
         return _periodic(at, points, values, abs(period))
     if not size(points):

@@ -27,14 +27,15 @@ _REDUCTIONS: dict[Any, Callable[..., Any]] = {
     np.logical_or: xp.any,
     np.logaddexp: xp.logsumexp,
 }
+_OF_TRUTHS = frozenset({np.logical_and, np.logical_or, np.logical_xor})
 _ACCUMULATIONS: dict[Any, Callable[..., Any]] = {np.add: xp.cumulative_sum, np.multiply: xp.cumulative_prod}
 
 
 def _chosen(ufunc: Any, x: Any, dtype: Any) -> Any:
     """The array in the dtype in which it is reduced."""
     x = arr(x)
-    if dtype is None and ufunc in (np.add, np.multiply) and x.dtype.kind in "biu":
-        dtype = ufunc.reduce(np.zeros((1,), x.dtype)).dtype  # small integers are summed in the default integer
+    if dtype is None and x.dtype.kind in "biu" and ufunc not in _OF_TRUTHS:
+        dtype = ufunc.reduce(np.ones((1,), x.dtype)).dtype  # small integers are summed in the default integer
     return x if dtype is None else in_loop(ufunc, [x, x], dtype)[0]
 
 
@@ -50,7 +51,8 @@ def reduce(
 ) -> Any:
     """``ufunc.reduce``: the entries along `axis` combined, from the first to the last."""
     x = _chosen(ufunc, array, dtype)
-    axes = tuple(range(len(x.shape))) if axis is None else normalize_axis_tuple(axis, len(x.shape))
+    everything = axis is None or (not x.shape and axis in (0, -1))  # NumPy knows these axes of a number
+    axes = tuple(range(len(x.shape))) if everything else normalize_axis_tuple(axis, len(x.shape))
     if len(axes) > 1 and ufunc.identity is None and ufunc not in _REDUCTIONS:
         raise ValueError(f"np.{ufunc.__name__} is not reorderable, so only one axis can be reduced")
     if where is not True:
@@ -88,6 +90,10 @@ def _parts(ufunc: Any, x: Any, axis: int) -> Any:
 def accumulate(ufunc: Any, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
     """``ufunc.accumulate``: what ``reduce`` has combined after each entry."""
     x = _chosen(ufunc, array, dtype)
+    if not x.shape:
+        raise TypeError("cannot accumulate on a scalar")
+    if not x.shape[axis]:
+        return into(out, xp.astype(x, ufunc.accumulate(np.ones((1,), x.dtype)).dtype))
     if ufunc in _ACCUMULATIONS:
         return into(out, _ACCUMULATIONS[ufunc](x, axis=axis))
     steps = itertools.accumulate(xp.unstack(x, axis=axis), UFUNCS[ufunc])

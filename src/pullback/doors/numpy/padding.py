@@ -25,12 +25,17 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
             why="it would write into bare arrays, and its gradient would be lost.",
             instead="np.concatenate([before, x, after], axis=...).",
         )
+    if not x.shape:
+        return xp.astype(x, x.dtype)
     widths = _pairs(_by_axis(bare(pad_width), len(x.shape)), len(x.shape))
     odd = mode in ("reflect", "symmetric") and kwargs.get("reflect_type", "even") == "odd"
     if mode in _MOVING and not odd:
         kwargs.pop("reflect_type", None)
         return moved(np.pad, x, widths, "edge" if mode == "empty" else mode)
     np.pad(np.empty((1,) * len(x.shape)), 0, mode, **bare(kwargs))  # NumPy checks the options
+    for n, (before, after) in zip(x.shape, widths, strict=True):
+        if n == 0 and mode != "constant" and (before or after):
+            raise ValueError(f"can't extend empty axis {n} using modes other than 'constant' or 'empty'")
     option = {"constant": "constant_values", "linear_ramp": "end_values"}.get(mode, "stat_length")
     chosen = kwargs.get(option, None if option == "stat_length" else 0)
     options = (

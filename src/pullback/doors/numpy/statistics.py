@@ -10,21 +10,24 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor, wrap
 from pullback.doors.numpy.creation import linspace
 from pullback.doors.numpy.differences import diff
-from pullback.doors.numpy.reductions import average, axes_of
+from pullback.doors.numpy.reductions import average
 from pullback.doors.numpy.tools import (
+    along,
     arr,
     bare,
-    floating,
     gather,
     holds_tensors,
     into,
     kind_of,
     offers,
+    real_only,
+    size,
     tensor,
     wrapped,
     xp,
@@ -41,7 +44,7 @@ def quantile_of(
     a: Any, q: Any, axis: Any, out: Any, method: str, keepdims: Any, weights: Any, ignore: bool, scale: float = 1.0
 ) -> Any:
     """Quantiles of any method; those of NaN alone are NaN, and with `ignore` NaN counts as absent."""
-    x = floating(arr(a))
+    x = real_only(arr(a), "quantile")
     if is_recorded(q) or is_recorded(weights):
         raise lesson(
             NotImplementedError,
@@ -49,9 +52,14 @@ def quantile_of(
             why="the weights move it in steps, and the probability along a broken line.",
             instead="q.detach(); np.interp(q, positions, np.sort(x)) for the broken line.",
         )
-    axis, keepdims = axes_of(axis), keepdims is not _NO and bool(keepdims)
+    if axis is not None:
+        axis = normalize_axis_tuple(axis, len(x.shape))
+    keepdims = keepdims is not _NO and bool(keepdims)
     probabilities = np.asarray(bare(q), dtype=float) / scale
     rows = to_rows(xp, x, axis)
+    if not rows.shape[-1]:  # the quantile of nothing
+        nothing = np.full((*rows.shape[:-1], 1), np.nan, dtype=x.dtype)
+        rows = xp.concat([rows, nothing], axis=-1)
     values = bare(rows)
     order = np.argsort(values, axis=-1, kind="stable")  # NaN comes last
     ranks = np.argsort(order, axis=-1, kind="stable").astype(float)
@@ -131,7 +139,8 @@ def sort_complex(a: Any) -> Any:
     """``np.sort_complex``: sorted by real part, then by imaginary part."""
     x = arr(a)
     found = take_along_axis(x, np.argsort(bare(x), axis=-1, kind="stable"), axis=-1)
-    return xp.astype(found, np.result_type(found.dtype, np.complex64), copy=False)
+    kind = found.dtype if found.dtype.kind == "c" else np.complex64 if found.dtype.char in "bhBH" else np.complex128
+    return xp.astype(found, kind, copy=False)
 
 
 @offers("partition")
@@ -165,11 +174,12 @@ def cov(
         aweights = xp.astype(arr(aweights), np.float64, copy=False)
         w = aweights if w is None else w * aweights
     mean, total = average(x, axis=1, weights=w, returned=True)
-    total = float(x.shape[1]) if w is None else total[0]
+    total = float(x.shape[1]) if w is None else along(total, 0, 0)
     if ddof == 0 or aweights is None:
         freedom = total - ddof
     else:
         freedom = total - ddof * xp.sum(w * aweights) / total
+    freedom = xp.maximum(freedom, 0.0) if isinstance(freedom, Tensor) else max(freedom, 0.0)
     centred = x - xp.expand_dims(mean, 1)
     weighted = centred if w is None else centred * w
     product = xp.matmul(centred, xp.conj(xp.matrix_transpose(weighted))) / freedom
@@ -216,7 +226,7 @@ def _edges(a: Any, bins: Any, limits: Any, found: Any) -> Any:
         return bins
     if holds_tensors(limits):
         return linspace(*limits, len(found))
-    if limits is not None or np.ndim(bare(bins)) or not isinstance(a, Tensor):
+    if limits is not None or np.ndim(bare(bins)) or not isinstance(a, Tensor) or not size(a):
         return wrapped(kind, found)
     low, high = xp.min(a), xp.max(a)
     if bare(low) == bare(high):
@@ -228,8 +238,8 @@ def _density(sums: Any, edges: list[Any]) -> Any:
     """Sums divided by the sizes of the bins, and by their total."""
     total = xp.sum(sums)
     for k, edge in enumerate(edges):
-        size = xp.astype(diff(edge), np.float64, copy=False)
-        sums = sums / xp.reshape(size, tuple([-1 if j == k else 1 for j in range(len(sums.shape))]))
+        width = xp.astype(diff(edge), np.float64, copy=False)
+        sums = sums / xp.reshape(width, tuple([-1 if j == k else 1 for j in range(len(sums.shape))]))
     return sums / total
 
 
@@ -292,4 +302,4 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     counts = np.bincount(numbers, minlength=minlength)
     if weights is None:
         return wrapped(kind_of([x]) or Tensor, counts)
-    return _weigh([numbers], counts.shape, arr(weights, np.float64))
+    return _weigh([numbers], counts.shape, xp.astype(real_only(arr(weights), "bincount"), np.float64, copy=False))

@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from pullback.core.errors import lesson
 from pullback.core.primitive import _wider
@@ -82,6 +83,13 @@ def floating(x: Any) -> Any:
     return x if x.dtype.kind in "fc" else xp.astype(x, np.float64)
 
 
+def real_only(x: Any, name: str) -> Any:
+    """`x` as floating-point numbers; complex ones are refused, as NumPy refuses them."""
+    if x.dtype.kind == "c":
+        raise TypeError(f"np.{name} is not supported for complex numbers")
+    return floating(x)
+
+
 def size(x: Any) -> int:
     """How many entries there are; of torch's Tensors ``x.size`` is something else."""
     return math.prod(x.shape)
@@ -94,7 +102,7 @@ def take_at(x: Any, index: Any) -> Any:
 
 def along(x: Any, axis: int, entry: Any) -> Any:
     """``x`` with `entry` as the index of one axis."""
-    return take_at(x, (slice(None),) * (axis % len(x.shape)) + (entry,))
+    return take_at(x, (slice(None),) * normalize_axis_index(axis, len(x.shape)) + (entry,))
 
 
 # --------------------------------------------------------------------------------------------------------------- results

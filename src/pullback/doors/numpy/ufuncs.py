@@ -11,7 +11,7 @@ import numpy as np
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor
 from pullback.doors.numpy import UFUNCS
-from pullback.doors.numpy.tools import arr, bare, floating, into, kind_of, refuse_array, tensor, wrapped, xp
+from pullback.doors.numpy.tools import arr, bare, floating, into, kind_of, real_only, refuse_array, tensor, wrapped, xp
 from pullback.ops import ufuncs as more
 from pullback.ops.indexing import key_of, read_at
 from pullback.ops.inplace import index_put
@@ -72,8 +72,13 @@ def _frexp(x: Any) -> Any:
 
 
 def _modf(x: Any) -> Any:
+    x = real_only(arr(x), "modf")
     whole = xp.trunc(x)
     return xp.where(xp.isinf(x), 0.0, x - xp.where(xp.isinf(x), 0.0, whole)), whole
+
+
+def _scaled(x: Any, factor: float) -> Any:
+    return xp.multiply(real_only(arr(x), "degrees and np.radians"), factor)
 
 
 def _vecdot(a: Any, b: Any, axis: int = -1) -> Any:
@@ -81,19 +86,19 @@ def _vecdot(a: Any, b: Any, axis: int = -1) -> Any:
 
 
 COMPOSED: dict[str, Callable[..., Any]] = {
-    "deg2rad": lambda x: xp.multiply(floating(x), math.pi / 180),
-    "degrees": lambda x: xp.multiply(floating(x), 180 / math.pi),
+    "deg2rad": lambda x: _scaled(x, math.pi / 180),
+    "degrees": lambda x: _scaled(x, 180 / math.pi),
     "divmod": lambda a, b: (xp.floor_divide(a, b), xp.remainder(a, b)),
-    "fabs": lambda x: xp.abs(floating(x)),
+    "fabs": lambda x: xp.abs(real_only(arr(x), "fabs")),
     "float_power": lambda a, b: xp.pow(_wide(a), _wide(b)),
     "fmax": _fmax,
     "fmin": _fmin,
     "frexp": _frexp,
     "matvec": lambda a, b: xp.matmul(a, xp.expand_dims(b, -1))[..., 0],
     "modf": _modf,
-    "rad2deg": lambda x: xp.multiply(floating(x), 180 / math.pi),
-    "radians": lambda x: xp.multiply(floating(x), math.pi / 180),
-    "rint": lambda x: xp.round(floating(x)),
+    "rad2deg": lambda x: _scaled(x, 180 / math.pi),
+    "radians": lambda x: _scaled(x, math.pi / 180),
+    "rint": lambda x: xp.round(floating(arr(x))),
     "vecdot": _vecdot,
     "vecmat": lambda a, b: xp.matmul(xp.expand_dims(xp.conj(a), -2), b)[..., 0, :],
 }
