@@ -10,6 +10,7 @@ import pytest
 
 import pullback as pb
 import pullback.torch
+from core.helpers import calls_of
 from doors.numpy_cases import words
 from pullback.doors import numpy as door
 from pullback.doors.numpy.tools import find
@@ -111,6 +112,21 @@ def test_who_wants_to_answer_itself_is_asked():
     assert np.multiply(leaf(), Quantity()) == "mine"
     assert np.add(leaf(), 1.0, out=Quantity()) == "mine"
     assert np.concatenate([leaf(), Quantity()]) == "mine too"
+
+
+@pytest.mark.parametrize(
+    ("through", "direct"),
+    [
+        (lambda x: np.sin(x), lambda x: pb.sin(x)),
+        (lambda x: np.multiply(x, x), lambda x: pb.multiply(x, x)),
+        (lambda x: A * x, lambda x: pb.multiply(A, x)),
+    ],
+)
+def test_the_way_through_the_door_is_one_call(through, direct):
+    x = leaf()
+    more = calls_of(lambda: through(x)) - calls_of(lambda: direct(x))
+    assert [name for name in more if "lambda" not in name] in (["array_ufunc"], ["array_ufunc", "outside"])
+    assert more["array_ufunc"] == 1
 
 
 # ---------------------------------------------------------------------------------------------------------------- writing
