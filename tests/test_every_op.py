@@ -36,7 +36,10 @@ from pullback.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from pullback.core.engine import Pass
 from pullback.core.graph import LEAF_NUMBER
 from pullback.core.tensor import Tensor
+from pullback.doors import numpy as numpy_door
 from pullback.ops.registry import REGISTRY, Record, samples_of
+
+numpy_door.fill()  # registers the operators that only this door needs
 
 CHECKS: dict[str, tuple[Callable[[Record], None], Callable[[Record], bool]]] = {}
 
@@ -277,7 +280,7 @@ def recorded(record: Record) -> None:
 
 
 # ----------------------------------------------------------------------------------------------- what callers rely on
-@check(lambda record: record.elementwise)
+@check(lambda record: record.elementwise and record.public)
 def introduced(record: Record) -> None:
     """The function has its name, a docstring with parameters and an example that runs, and takes arrays by position only."""
     function = record.call

@@ -22,6 +22,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"core"}),  # the machine; knows no operator
     frozenset({"ops"}),  # the operators
     frozenset({"namespaces", "linalg", "fft"}),  # the same operators under each ecosystem's names
+    frozenset({"doors"}),  # ways in for programs that were written for another library
     frozenset({"transforms"}),
     frozenset({"check"}),
     frozenset({"lint"}),
@@ -103,6 +104,7 @@ LAZY: dict[tuple[str, str], str] = {
 # Whole layers that import late by design; the direction stays.
 LAZY_LAYERS = {
     ROOT: "rarely used submodules are imported when they are first named, so that `import pullback` stays quick",
+    "doors": "the tables of a door are filled when somebody first goes through it, so that `import pullback` stays quick",
     "cli": "each command imports what it needs, so that `pullback --help` is immediate",
     "demo": "Rich and the drawing are imported when a report is made",
     "pytest_plugin": "pytest imports it in every run, also in those that never use it",

@@ -3,12 +3,13 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from pullback import autograd
+from pullback import autograd, doors
 from pullback.core.errors import DerivativeRefused
 from pullback.core.function import Function, once_differentiable
 from pullback.core.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from pullback.core.primitive import Primitive
 from pullback.core.tensor import Tensor
+from pullback.doors.numpy import open_door as _open_door
 from pullback.namespaces import array_api as _array_api
 from pullback.namespaces import linalg
 from pullback.ops.bind import bind as _bind
@@ -21,6 +22,7 @@ if _TYPE_CHECKING:
     from pullback.draw import make_dot
 
 _bind(_array_api)
+_open_door(Tensor)
 globals().update(_array_api._exports)
 
 __version__ = "0.1.0"
@@ -32,6 +34,7 @@ __all__ = [
     "Tensor",
     "autograd",
     "check",
+    "doors",
     "draw",
     "enable_grad",
     "grad",

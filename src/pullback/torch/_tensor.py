@@ -5,11 +5,15 @@ Node, engine and operators are the same as everywhere; only the conventions diff
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pullback.core.tensor import Tensor as Base
+from pullback.doors.numpy import array_ufunc
+from pullback.doors.numpy.frames import writes_in_place
 from pullback.ops.families import is_operand
 from pullback.ops.inplace import write_result
 from pullback.ops.registry import REGISTRY
@@ -101,6 +105,16 @@ class Tensor(Base):
     def __format__(self, spec: str) -> str:
         return format(self._number(), spec) if spec and not self._array.shape else format(str(self), spec)
 
+    def __array_ufunc__(self, ufunc: Any, method: str, /, *inputs: Any, **options: Any) -> Any:
+        own = _OPERATORS.get(ufunc)
+        if own is None or method != "__call__":
+            return array_ufunc(self, ufunc, method, *inputs, **options)
+        if "out" in options and writes_in_place(sys._getframe(1), options["out"], inputs):
+            del options["out"]
+        if options or not all(map(is_operand, inputs)):
+            return array_ufunc(self, ufunc, method, *inputs, **options)
+        return own(*inputs)  # NumPy shows ``array * x`` as np.multiply(array, x)
+
     __getitem__, __setitem__ = _indexing.getitem, _indexing.setitem
     __hash__ = object.__hash__
 
@@ -115,6 +129,10 @@ def _from_legacy(args: tuple[Any, ...]) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------- operators
+#: NumPy's ufunc -> the operator of the same meaning, with torch's promotion.
+_OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {}
+
+
 def _bind_binary(name: str, apply: Any, align: Any) -> None:
     def forward(self: Any, other: Any) -> Any:
         if is_plain(self._array.dtype, other):
@@ -138,11 +156,17 @@ def _bind_binary(name: str, apply: Any, align: Any) -> None:
         setattr(Tensor, f"__i{name}__", in_place)
 
 
+def _aligned(apply: Any, align: Any) -> Callable[[Any, Any], Any]:
+    return lambda a, b: apply(*align(a, b))
+
+
 def bind() -> None:
     """Attach operators and methods to `Tensor`, once every module has entered its own."""
     for record in REGISTRY.values():
         if record.dunder and record.dunder not in ("neg", "pos", "abs", "invert"):
-            _bind_binary(record.dunder, record.call, for_division if record.dunder == "truediv" else together)
+            align = for_division if record.dunder == "truediv" else together
+            _bind_binary(record.dunder, record.call, align)
+            _OPERATORS[record.reference] = _aligned(record.call, align)
     for name, call in METHODS.items():
         if name not in ("real", "imag"):
             setattr(Tensor, name, call)
