@@ -870,3 +870,13 @@ def test_a_cut_of_a_dual_number_is_told_of():
             grad(z, x)
     assert "detach()" in "".join(caught.value.__notes__)
     assert "test_forward.py" in "".join(caught.value.__notes__)
+
+
+def test_a_function_of_numpy_without_a_rule_does_not_lose_a_tangent():
+    x = leaf(0.5)
+    with fw.dual_level(), pytest.raises(NotImplementedError, match="has a tangent"):
+        np.i0(fw.make_dual(x, leaf(1.0)))
+    with fw.dual_level():
+        assert np.i0(fw.make_dual(x, leaf(1.0)).detach()).item() == np.i0(0.5)
+        assert tangent(np.fft.fft(dual([1.0, 0.0], [0.0, 1.0]))) == [1.0, -1.0]
+        assert tangent(np.multiply(np.asarray([2.0]), dual([1.0], [1.0]))) == [2.0]

@@ -46,6 +46,7 @@ def _fit(x: Any, length: int, axis: int) -> Any:
 class Fft(Primitive):
     """``yₖ = Σⱼ xⱼ exp(∓2πi jk / n)`` times a factor: ``fft`` or ``ifft``.  vjp: x̄ = the other of both, of ȳ, cut to size"""
 
+    linear = True
     node_name = "FftC2CBackward0"
 
     @staticmethod
@@ -63,6 +64,7 @@ class Fft(Primitive):
 class Rfft(Primitive):
     """``fft`` of real numbers, the first half.  vjp: x̄ = real part of the adjoint of ``fft``, of ȳ continued by zeros"""
 
+    linear = True
     node_name = "FftR2CBackward0"
 
     @staticmethod
@@ -80,6 +82,7 @@ class Rfft(Primitive):
 class Irfft(Primitive):
     """The real numbers whose ``rfft`` is x.  vjp: x̄ = w ``rfft(ȳ)``, w counting how often an entry stands in the whole"""
 
+    linear = True
     node_name = "FftC2RBackward0"
 
     @staticmethod

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
+from pullback.core.dual import OPEN, dual_at
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor
 from pullback.doors.numpy import (  # noqa: F401 - importing them fills the tables
@@ -85,22 +86,32 @@ def _outs(options: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _connected(value: Any) -> bool:
-    """Whether anything among nested arguments requires gradients, while recording."""
+    """Whether anything among nested arguments requires gradients."""
     if isinstance(value, (list, tuple)):
         return any(_connected(item) for item in value)
     return isinstance(value, Tensor) and value.requires_grad
+
+
+def _moves(value: Any) -> bool:
+    """Whether anything among nested arguments has a tangent."""
+    if isinstance(value, (list, tuple)):
+        return any(_moves(item) for item in value)
+    return isinstance(value, Tensor) and dual_at(value._edge) is not None
 
 
 def _without_rule(name: str, compute: Callable[..., Any], args: Any, kwargs: Any, key: Any) -> Any:
     """NumPy's values as Tensors where no gradient is asked for, and a lesson where one is."""
     arguments = [*args, *kwargs.values()]
     mode = modes.current()
-    if mode._recording and mode._settings.watcher is None and _connected(arguments):
+    told = mode._settings.watcher is not None  # somebody decides what it means
+    moves = bool(OPEN) and not mode._settings.inference and _moves(arguments)
+    if not told and (moves or (mode._recording and _connected(arguments))):
         where = f"np.{name}" if isinstance(key, np.ufunc) or key.__module__.startswith("numpy") else name
         raise lesson(
             NotImplementedError,
-            f"{where} has no derivative rule here, and was called with a Tensor that requires grad",
-            why="NumPy would compute the value alone, and the gradient would be lost.",
+            f"{where} has no derivative rule here, and was called with a Tensor that "
+            f"{'has a tangent' if moves else 'requires grad'}",
+            why=f"NumPy would compute the value alone, and the {'tangent' if moves else 'gradient'} would be lost.",
             instead="a rule, once, made of operators that have one (or of a pullback.Function):\n"
             f"    @pullback.doors.implements({where.split('.reduce')[0]})\n"
             f"    def {where.rpartition('.')[2]}(x, ...):\n"
