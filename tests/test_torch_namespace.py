@@ -16,7 +16,6 @@ import pytest
 import pullback as pb
 import pullback.torch as torch
 from pullback.core.modes import no_grad
-from pullback.ops.registry import REGISTRY
 from pullback.torch._missing import OF_TENSORS, Missing
 
 # x, y: (3, 4); p: positive (3, 4); v, w: (4,); m: positive definite (3, 3); t: (2, 3, 4); s: 0-d float64
@@ -213,25 +212,6 @@ def plain(value):
     return value.detach().numpy() if hasattr(value, "detach") else value
 
 
-#: Operators that may not be registered (yet), and how calls that need them look; everything else must be there.
-AWAITED = {
-    "erf": ("erf", "gelu(x)"),
-    "gammaln": ("lgamma",),
-    "digamma": ("digamma",),
-    "xlogy": ("xlogy", "entr"),
-}
-
-
-def skip_what_is_missing(call):
-    for operator, looks in AWAITED.items():
-        if any(look in call for look in looks) and not is_registered(operator):
-            pytest.skip(f"the operator {operator} is not registered")
-
-
-def is_registered(operator):
-    return operator.removeprefix("linalg.") in REGISTRY
-
-
 def differentiable_names(call):
     """The floating-point operands of a call whose result can be differentiated."""
     value, names = evaluate(torch, call)
@@ -273,14 +253,12 @@ def recorded():
 
 @pytest.mark.parametrize("call", CALLS)
 def test_every_call_gives_what_torch_gave(call, recorded):
-    skip_what_is_missing(call)
     assert same(fingerprint(plain(evaluate(torch, call)[0])), recorded["calls"][call])
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_every_statement_gives_what_torch_gave(statement, recorded):
     """The written values and both gradients; no gradient and a zero gradient are the same here."""
-    skip_what_is_missing(statement)
     for ours, theirs in zip(execute(torch, statement), recorded["statements"][statement], strict=True):
         if ours is None or theirs is None:
             assert not np.any(ours) if theirs is None else theirs[2:] == [0.0, 0.0]
@@ -291,7 +269,6 @@ def test_every_statement_gives_what_torch_gave(statement, recorded):
 @pytest.mark.parametrize("call", CALLS)
 def test_every_call_runs_and_its_gradient_is_right(call):
     """One random direction per operand: the derivative along it is that of a difference quotient."""
-    skip_what_is_missing(call)
     names = differentiable_names(call)
     value, operands = evaluate(torch, call, names)
     if not (isinstance(value, torch.Tensor) and value.requires_grad and value.dtype == torch.float64):
@@ -316,7 +293,6 @@ def test_every_call_runs_and_its_gradient_is_right(call):
 @pytest.mark.parametrize("call", CALLS)
 def test_every_call_agrees_with_torch(call):
     """Value, shape, dtype; and the gradients where the result can be differentiated."""
-    skip_what_is_missing(call)
     import torch as original
 
     names = differentiable_names(call)
@@ -362,7 +338,6 @@ def compare_gradients(ours, theirs, dtype=np.float64):
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_every_statement_writes_as_torch_does(statement):
     """The written values, and the gradients of what was there before and of what was written."""
-    skip_what_is_missing(statement)
     import torch as original
 
     for ours, theirs in zip(execute(torch, statement), execute(original, statement), strict=True):
