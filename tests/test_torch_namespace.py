@@ -155,7 +155,8 @@ z.add_(f); z.mul_(s); z.fill_(s); z.sub_(y, alpha=3); z.erf_(); z.expm1_(); z.cu
 z.squeeze_(); z.squeeze_(0); z.tril_(1); z.triu_(); z.abs_().sqrt_(); z.relu_(); z.sign_(); z.cosh_(); z.atan_()
 z.hypot_(y); z.clip_(-1, 1); z.subtract_(y); z.multiply_(y); z.divide_(p); z.fmod_(p); z.remainder_(p); z.trunc_()
 z.frac_(); z.cumprod_(1); z.gt_(0); z.sinh_(); z.tan_(); z.erfc_(); z.i0_(); z.sinc_(); z.xlogy_(p); z.mul_(y).logit_(0.1)
-z.square_().add_(1).lgamma_(); z.square_().add_(1).digamma_(); z.square_().add_(1).polygamma_(1); z.div_(9).erfinv_(); z.square_().add_(1).mvlgamma_(2)
+z.square_().add_(1).lgamma_(); z.square_().add_(1).digamma_(); z.square_().add_(1).polygamma_(1)
+z.div_(9).erfinv_(); z.square_().add_(1).mvlgamma_(2)
 """.replace("\n", ";").split(";")
 STATEMENTS = [statement.strip() for statement in STATEMENTS if statement.strip()]
 

@@ -88,7 +88,6 @@ def nary(
         "forward": staticmethod(op_forward),
         "backward": staticmethod(op_backward),
         "node_name": f"{title}Backward0",
-        "partials": partials,
         "__doc__": doc or f"Elementwise ``{name}``.",
         "__module__": __name__,
     }

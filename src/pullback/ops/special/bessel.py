@@ -10,10 +10,18 @@ import math
 from typing import Any
 
 from pullback.ops.complexes import sign
+from pullback.ops.kinks import kink
 from pullback.ops.powers import pow_
 from pullback.ops.samples import singles
 from pullback.ops.special.family import NO_CLOSED_FORM, last, special
 from pullback.ops.special.gammas import rgamma
+
+
+def _tip(slope: Any, v: Any, z: Any, name: str, smooth: str) -> Any:
+    """The slope of a function scaled by ``exp(-|z|)``; of order 0 it has a kink, where a second one is refused."""
+    instead = f"{smooth} for the function without its factor; or where(...) to leave the zeros out."
+    return kink(slope, (z == 0) & (v == 0), name, instead)
+
 
 _orders = last([(1,), (0,), (2.5,), (3,)], 0.6, 4)
 
@@ -51,14 +59,14 @@ kv: Any = special(
 )
 ive: Any = special(
     "ive(v, z)",
-    "``exp(-|z|) Iᵥ(z)``.  df/dz = (yᵥ₋₁ + yᵥ₊₁) / 2 - sign(z) y  (DLMF 10.29.1)",
+    "``exp(-|z|) Iᵥ(z)``.  df/dz = (fᵥ₋₁ + fᵥ₊₁) / 2 - sign(z) f  (DLMF 10.29.1)",
     _orders,
     v=NO_CLOSED_FORM,
-    z=lambda v, z, f: (ive(v - 1, z) + ive(v + 1, z)) / 2 - sign(z) * f,
+    z=lambda v, z, f: _tip((ive(v - 1, z) + ive(v + 1, z)) / 2 - sign(z) * f, v, z, "ive", "iv(0, z)"),
 )
 kve: Any = special(
     "kve(v, z)",
-    "``exp(z) Kᵥ(z)``.  df/dz = y - (yᵥ₋₁ + yᵥ₊₁) / 2  (DLMF 10.29.1)",
+    "``exp(z) Kᵥ(z)``.  df/dz = f - (fᵥ₋₁ + fᵥ₊₁) / 2  (DLMF 10.29.1)",
     _orders,
     complex=True,
     v=NO_CLOSED_FORM,
@@ -66,7 +74,7 @@ kve: Any = special(
 )
 hankel1: Any = special(
     "hankel1(v, z)",
-    "``Jᵥ(z) + i Yᵥ(z)``, complex also of real numbers.  df/dz = (yᵥ₋₁ - yᵥ₊₁) / 2  (DLMF 10.6.1)",
+    "``Jᵥ(z) + i Yᵥ(z)``, complex also of real numbers.  df/dz = (fᵥ₋₁ - fᵥ₊₁) / 2  (DLMF 10.6.1)",
     _orders,
     complex=True,
     v=NO_CLOSED_FORM,
@@ -74,7 +82,7 @@ hankel1: Any = special(
 )
 hankel2: Any = special(
     "hankel2(v, z)",
-    "``Jᵥ(z) - i Yᵥ(z)``, complex also of real numbers.  df/dz = (yᵥ₋₁ - yᵥ₊₁) / 2  (DLMF 10.6.1)",
+    "``Jᵥ(z) - i Yᵥ(z)``, complex also of real numbers.  df/dz = (fᵥ₋₁ - fᵥ₊₁) / 2  (DLMF 10.6.1)",
     _orders,
     complex=True,
     v=NO_CLOSED_FORM,
@@ -82,7 +90,7 @@ hankel2: Any = special(
 )
 hankel1e: Any = special(
     "hankel1e(v, z)",
-    "``exp(-iz) H⁽¹⁾ᵥ(z)``.  df/dz = (yᵥ₋₁ - yᵥ₊₁) / 2 - i y  (DLMF 10.6.1)",
+    "``exp(-iz) H⁽¹⁾ᵥ(z)``.  df/dz = (fᵥ₋₁ - fᵥ₊₁) / 2 - i f  (DLMF 10.6.1)",
     _orders,
     complex=True,
     v=NO_CLOSED_FORM,
@@ -90,7 +98,7 @@ hankel1e: Any = special(
 )
 hankel2e: Any = special(
     "hankel2e(v, z)",
-    "``exp(iz) H⁽²⁾ᵥ(z)``.  df/dz = (yᵥ₋₁ - yᵥ₊₁) / 2 + i y  (DLMF 10.6.1)",
+    "``exp(iz) H⁽²⁾ᵥ(z)``.  df/dz = (fᵥ₋₁ - fᵥ₊₁) / 2 + i f  (DLMF 10.6.1)",
     _orders,
     complex=True,
     v=NO_CLOSED_FORM,
@@ -112,13 +120,13 @@ i1: Any = special(
 )
 i0e: Any = special(
     "i0e(x)",
-    "``exp(-|x|) I₀(x)``.  df/dx = i1e(x) - sign(x) y; 0 at 0, the kink  (DLMF 10.29.3)",
+    "``exp(-|x|) I₀(x)``.  df/dx = i1e(x) - sign(x) f; 0 at 0, the kink  (DLMF 10.29.3)",
     singles(),
-    x=lambda x, f: i1e(x) - sign(x) * f,
+    x=lambda x, f: _tip(i1e(x) - sign(x) * f, 0, x, "i0e", "i0(x)"),
 )
 i1e: Any = special(
     "i1e(x)",
-    "``exp(-|x|) I₁(x)``.  df/dx = (i0e + ive(2, x)) / 2 - sign(x) y  (DLMF 10.29.1)",
+    "``exp(-|x|) I₁(x)``.  df/dx = (i0e + ive(2, x)) / 2 - sign(x) f  (DLMF 10.29.1)",
     singles(),
     x=lambda x, f: (i0e(x) + ive(2, x)) / 2 - sign(x) * f,
 )
@@ -127,11 +135,11 @@ k1: Any = special(
     "k1(x)", "``K₁(x)``.  df/dx = -(K₀ + K₂) / 2  (DLMF 10.29.1)", singles(0.6, 3), x=lambda x: -(k0(x) + kv(2, x)) / 2
 )
 k0e: Any = special(
-    "k0e(x)", "``exp(x) K₀(x)``.  df/dx = y - k1e(x)  (DLMF 10.29.3)", singles(0.6, 3), x=lambda x, f: f - k1e(x)
+    "k0e(x)", "``exp(x) K₀(x)``.  df/dx = f - k1e(x)  (DLMF 10.29.3)", singles(0.6, 3), x=lambda x, f: f - k1e(x)
 )
 k1e: Any = special(
     "k1e(x)",
-    "``exp(x) K₁(x)``.  df/dx = y - (k0e + kve(2, x)) / 2  (DLMF 10.29.1)",
+    "``exp(x) K₁(x)``.  df/dx = f - (k0e + kve(2, x)) / 2  (DLMF 10.29.1)",
     singles(0.6, 3),
     x=lambda x, f: f - (k0e(x) + kve(2, x)) / 2,
 )

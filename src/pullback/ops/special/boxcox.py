@@ -1,6 +1,6 @@
 """The Box-Cox transformation.  Its derivatives in λ are exact also at λ = 0, where it is a logarithm.
 
-With ``(eᵘ - 1)/u = M(1, 2, u)`` (DLMF 13.6.1) it is ``L M(1, 2, λL)``, with L the logarithm; with ``log(1 + u)/u =
+With ``(eᵘ - 1)/u = M(1, 2, u)`` (DLMF 13.6.2) it is ``L M(1, 2, λL)``, with L the logarithm; with ``log(1 + u)/u =
 F(1, 1; 2; -u)`` (DLMF 15.4.1) its inverse is ``exp(y F(1, 1; 2; -λy))``.
 """
 

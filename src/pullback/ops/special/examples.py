@@ -65,6 +65,8 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "expi": ("special.expi(pb.tensor([0.5, 1.3]))", "tensor([0.4542199 , 2.72139888])"),
     "expn": ("special.expn(1, pb.tensor([0.7, 1.4]))", "tensor([0.37376884, 0.11621931])"),
     "exprel": ("special.exprel(pb.tensor([-1.7, 0.2]))", "tensor([0.4807744 , 1.10701379])"),
+    "fdtr": ("special.fdtr(3.5, 2.5, pb.tensor([0.7, 1.4]))", "tensor([0.36345544, 0.57723611])"),
+    "fdtrc": ("special.fdtrc(3.5, 2.5, pb.tensor([0.7, 1.4]))", "tensor([0.63654456, 0.42276389])"),
     "fresnel_c": ("special.fresnel_c(pb.tensor([-1.7, 0.2]))", "tensor([-0.32382688,  0.19992106])"),
     "fresnel_s": ("special.fresnel_s(pb.tensor([-1.7, 0.2]))", "tensor([-0.54919594,  0.00418761])"),
     "gamma": ("special.gamma(pb.tensor([0.8, 1.9]))", "tensor([1.16422971, 0.96176583])"),

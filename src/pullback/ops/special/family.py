@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.ops.families import Refused, introduce, nary
+from pullback.ops.families import Refused, introduce, is_operand, nary
+from pullback.ops.families.functions import refuse_operand
 from pullback.ops.registry import Make, Sample, register
 from pullback.ops.samples import Samples
 from pullback.ops.special.examples import EXAMPLES
@@ -67,12 +68,10 @@ def special(
     counts = [partials[argument] is WHOLE for argument in arguments]
 
     def values(*args: Any) -> Any:
-        args = (
-            tuple([_whole(a) if count else a for count, a in zip(counts, args, strict=True)]) if any(counts) else args
-        )
-        return (scipy or scipys(name))(*args)
+        whole = [_whole(a) if count else a for count, a in zip(counts, args, strict=True)]
+        return (scipy or scipys(name))(*whole)
 
-    run = forward or (lambda xp, *args: evaluate(values, xp, args))
+    run = forward or (lambda xp, *args: evaluate(name, values, xp, args))
     for argument in arguments:
         if partials[argument].__class__ is Refused:
             doc += f"\n\nThe derivative in {argument} is refused: {partials[argument].why}"
@@ -83,7 +82,7 @@ def special(
         operator,
         samples,
         call=call,
-        reference=lambda *args: evaluate(values, np, args),
+        reference=lambda *args: evaluate(name, values, np, args),
         complex=complex,
         public=False,
         elementwise=True,
@@ -104,6 +103,9 @@ def _function(operator: Any, name: str, arguments: tuple[str, ...], defaults: tu
         missing = len(arguments) - len(values)
         if not 0 <= missing <= len(defaults):
             raise TypeError(f"{name}() takes {len(arguments)} arguments, but {len(values)} were given")
+        for value in values:
+            if not is_operand(value) and value is not None:
+                refuse_operand(name, value)
         return apply(*values, *defaults[len(defaults) - missing :])
 
     introduce(function, name, operator, *arguments)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays
-from pullback.ops.complexes import real
+from pullback.ops.complexes import abs_, real
 from pullback.ops.elementary import cos, sin
 from pullback.ops.families import ZERO, without_graph
 from pullback.ops.registry import Make, Sample
@@ -26,7 +26,7 @@ from pullback.ops.special.scipys import scipys
 
 gamma: Any = special(
     "gamma(z)",
-    "``Γ(z)``.  df/dz = y ψ(z)  (DLMF 5.2.2)",
+    "``Γ(z)``.  df/dz = f ψ(z)  (DLMF 5.2.2)",
     singles(0.6, 3),
     complex=True,
     z=lambda z, f: f * psi(z),
@@ -67,8 +67,8 @@ polygamma: Any = special(
 
 
 def _rgamma_slope(z: Any, f: Any) -> Any:
-    """``-ψ(z) / Γ(z)``; where Re z < 1/2 from the reflection ``Γ(1 - z) sin(πz) / π``, which has no poles there."""
-    left = real(z) < 0.5
+    """``-ψ(z) / Γ(z)``; by the negative axis from the reflection ``Γ(1 - z) sin(πz) / π``, which has no poles there."""
+    left = (real(z) < 0.5) & (abs_(z - real(z)) < 1)
     mirrored = where(left, 1 - z, 1.0)
     reflected = gamma(mirrored) * (cos(math.pi * z) - psi(mirrored) * sin(math.pi * z) / math.pi)
     return where(left, reflected, -psi(where(left, 1.0, z)) * f)
@@ -76,7 +76,7 @@ def _rgamma_slope(z: Any, f: Any) -> Any:
 
 rgamma: Any = special(
     "rgamma(z)",
-    "``1 / Γ(z)``, an entire function.  df/dz = -ψ(z) y, and its limit at the poles of Γ  (DLMF 5.2.2, 5.5.3)",
+    "``1 / Γ(z)``, an entire function.  df/dz = -ψ(z) f, and its limit at the poles of Γ  (DLMF 5.2.2, 5.5.3)",
     singles(0.6, 3),
     complex=True,
     z=_rgamma_slope,
@@ -95,7 +95,7 @@ def _below(w: Any, f: Any, rest: Callable[[], Any]) -> Any:
 
 beta: Any = special(
     "beta(a, b)",
-    "``B(a, b) = Γ(a) Γ(b) / Γ(a + b)``.  df/da = y (ψ(a) - ψ(a + b)), and so in b  (DLMF 5.12)",
+    "``B(a, b) = Γ(a) Γ(b) / Γ(a + b)``.  df/da = f (ψ(a) - ψ(a + b)), and so in b  (DLMF 5.12)",
     pairs((0.6, 2), (0.6, 2)),
     a=lambda a, b, f: psi(a) * f + _below(a + b, f, lambda: gamma(a) * gamma(b)),
     b=lambda a, b, f: psi(b) * f + _below(a + b, f, lambda: gamma(a) * gamma(b)),
@@ -109,7 +109,7 @@ betaln: Any = special(
 )
 binom: Any = special(
     "binom(n, k)",
-    "``Γ(n + 1) / (Γ(k + 1) Γ(n - k + 1))``.  df/dn = y (ψ(n + 1) - ψ(n - k + 1)), df/dk = y (ψ(n - k + 1) - ψ(k + 1))"
+    "``Γ(n + 1) / (Γ(k + 1) Γ(n - k + 1))``.  df/dn = f (ψ(n + 1) - ψ(n - k + 1)), df/dk = f (ψ(n - k + 1) - ψ(k + 1))"
     "  (DLMF 1.2.6)",
     pairs((2.5, 4), (0.6, 2), (3.5, 1.5)),
     n=lambda n, k, f: psi(n + 1) * f + _below(n - k + 1, f, lambda: gamma(n + 1) * rgamma(k + 1)),
@@ -120,7 +120,7 @@ binom: Any = special(
 )
 poch: Any = special(
     "poch(z, m)",
-    "``Γ(z + m) / Γ(z)``.  df/dz = y (ψ(z + m) - ψ(z)), df/dm = y ψ(z + m)  (DLMF 5.2.5)",
+    "``Γ(z + m) / Γ(z)``.  df/dz = f (ψ(z + m) - ψ(z)), df/dm = f ψ(z + m)  (DLMF 5.2.5)",
     pairs((0.6, 2), (0.6, 2)),
     z=lambda z, m, f: psi(z + m) * f + _below(z, f, lambda: gamma(z + m)),
     m=lambda z, m, f: psi(z + m) * f,

@@ -49,7 +49,7 @@ hyperu: Any = special(
 )
 exprel: Any = special(
     "exprel(x)",
-    "``(exp(x) - 1) / x = M(1, 2, x)``, and 1 at 0.  df/dx = M(2, 3, x) / 2, exact at 0  (DLMF 13.6.1)",
+    "``(exp(x) - 1) / x = M(1, 2, x)``, and 1 at 0.  df/dx = M(2, 3, x) / 2, exact at 0  (DLMF 13.6.2)",
     singles(),
     x=lambda x: hyp1f1(2, 3, x) / 2,
 )
@@ -71,9 +71,9 @@ def _branches(make: Make) -> Any:
     yield Sample((make(3, low=0.5, high=2), -1))
 
 
-lambertw_k: Any = special(
-    "lambertw(z, k)",
-    "Branch k of the solution W of ``W exp(W) = z``; complex also of real numbers.  dW/dz = exp(-W) / (1 + W)  (DLMF 4.13.4)",
+lambertw: Any = special(
+    "lambertw(z, k=0)",
+    "Branch k of the solution of ``f exp(f) = z``; complex also of real numbers.  df/dz = exp(-f) / (1 + f)  (DLMF 4.13.4)",
     _branches,
     complex=True,
     k=WHOLE,

@@ -49,21 +49,21 @@ gammainc: Any = special(
 )
 gammaincc: Any = special(
     "gammaincc(a, x)",
-    "``Q(a, x) = 1 - P(a, x)``.  df/dx = -xᵃ⁻¹ exp(-x) / Γ(a)  (DLMF 8.8.14)",
+    "``Q(a, x) = 1 - P(a, x)``.  df/dx = -xᵃ⁻¹ exp(-x) / Γ(a)  (DLMF 8.8.13)",
     last(_shapes, 0.6, 3),
     a=NO_CLOSED_FORM,
     x=lambda a, x: -gamma_density(a, x),
 )
 gammaincinv: Any = special(
     "gammaincinv(a, y)",
-    "The x for which ``P(a, x) = y``.  dx/dy = Γ(a) x¹⁻ᵃ exp(x)  (DLMF 8.8.13)",
+    "The x for which ``P(a, x) = y``.  df/dy = Γ(a) f¹⁻ᵃ exp(f)  (DLMF 8.8.13)",
     last(_shapes, 0.3, 0.8),
     a=NO_CLOSED_FORM,
     y=lambda a, f: 1 / gamma_density(a, f),
 )
 gammainccinv: Any = special(
     "gammainccinv(a, y)",
-    "The x for which ``Q(a, x) = y``.  dx/dy = -Γ(a) x¹⁻ᵃ exp(x)  (DLMF 8.8.14)",
+    "The x for which ``Q(a, x) = y``.  df/dy = -Γ(a) f¹⁻ᵃ exp(f)  (DLMF 8.8.13)",
     last(_shapes, 0.3, 0.8),
     a=NO_CLOSED_FORM,
     y=lambda a, f: -1 / gamma_density(a, f),
@@ -88,7 +88,7 @@ betaincc: Any = special(
 )
 betaincinv: Any = special(
     "betaincinv(a, b, y)",
-    "The x for which ``Iₓ(a, b) = y``.  dx/dy = B(a, b) x¹⁻ᵃ (1 - x)¹⁻ᵇ  (DLMF 8.17.2)",
+    "The x for which ``Iₓ(a, b) = y``.  df/dy = B(a, b) f¹⁻ᵃ (1 - f)¹⁻ᵇ  (DLMF 8.17.2)",
     last(_pairs, 0.3, 0.7),
     a=NO_CLOSED_FORM,
     b=NO_CLOSED_FORM,
@@ -96,7 +96,7 @@ betaincinv: Any = special(
 )
 betainccinv: Any = special(
     "betainccinv(a, b, y)",
-    "The x for which ``1 - Iₓ(a, b) = y``.  dx/dy = -B(a, b) x¹⁻ᵃ (1 - x)¹⁻ᵇ  (DLMF 8.17.2)",
+    "The x for which ``1 - Iₓ(a, b) = y``.  df/dy = -B(a, b) f¹⁻ᵃ (1 - f)¹⁻ᵇ  (DLMF 8.17.2)",
     last(_pairs, 0.3, 0.7),
     a=NO_CLOSED_FORM,
     b=NO_CLOSED_FORM,

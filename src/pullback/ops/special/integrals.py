@@ -33,7 +33,7 @@ erfc: Any = special(
 )
 erfcx: Any = special(
     "erfcx(z)",
-    "``exp(z²) erfc(z)``.  df/dz = 2 z y - 2/√π  (DLMF 7.2.2)",
+    "``exp(z²) erfc(z)``.  df/dz = 2 z f - 2/√π  (DLMF 7.2.2)",
     singles(-1, 1),
     complex=True,
     z=lambda z, f: 2 * z * f - TWO_OVER_ROOT_PI,
@@ -47,26 +47,26 @@ erfi: Any = special(
 )
 erfinv: Any = special(
     "erfinv(y)",
-    "The inverse of `erf`.  dx/dy = √π/2 exp(x²)  (DLMF 7.17.1)",
+    "The inverse of `erf`.  df/dy = √π/2 exp(f²)  (DLMF 7.17.1)",
     singles(-0.7, 0.7),
     y=lambda f: exp(f * f) / TWO_OVER_ROOT_PI,
 )
 erfcinv: Any = special(
     "erfcinv(y)",
-    "The inverse of `erfc`.  dx/dy = -√π/2 exp(x²)  (DLMF 7.17.1)",
+    "The inverse of `erfc`.  df/dy = -√π/2 exp(f²)  (DLMF 7.17.1)",
     singles(0.4, 1.6),
     y=lambda f: -exp(f * f) / TWO_OVER_ROOT_PI,
 )
 wofz: Any = special(
     "wofz(z)",
-    "``exp(-z²) erfc(-iz)``, the Faddeeva function; complex also of real numbers.  df/dz = 2i/√π - 2 z y  (DLMF 7.10.2)",
+    "``exp(-z²) erfc(-iz)``, the Faddeeva function; complex also of real numbers.  df/dz = 2i/√π - 2 z f  (DLMF 7.2.3, 7.10.2)",
     singles(-1, 1),
     complex=True,
     z=lambda z, f: 1j * TWO_OVER_ROOT_PI - 2 * z * f,
 )
 dawsn: Any = special(
     "dawsn(z)",
-    "``exp(-z²) ∫₀ᶻ exp(t²) dt``, Dawson's integral.  df/dz = 1 - 2 z y  (DLMF 7.2.5)",
+    "``exp(-z²) ∫₀ᶻ exp(t²) dt``, Dawson's integral.  df/dz = 1 - 2 z f  (DLMF 7.2.5)",
     singles(),
     complex=True,
     z=lambda z, f: 1 - 2 * z * f,

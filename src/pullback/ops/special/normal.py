@@ -30,7 +30,7 @@ def _mills(x: Any) -> Any:
 
 ndtr: Any = special(
     "ndtr(x)",
-    "``Φ(x)``, the normal distribution function.  df/dx = φ(x) = exp(-x²/2) / √(2π)  (DLMF 7.18)",
+    "``Φ(x)``, the normal distribution function.  df/dx = φ(x) = exp(-x²/2) / √(2π)  (DLMF 7.20.1)",
     singles(),
     complex=True,
     x=lambda x: _density(x),
@@ -43,13 +43,13 @@ log_ndtr: Any = special(
 )
 ndtri: Any = special(
     "ndtri(p)",
-    "``Φ⁻¹(p)``, the inverse of `ndtr`.  dx/dp = 1 / φ(x)  (DLMF 7.17.1)",
+    "``Φ⁻¹(p)``, the inverse of `ndtr`.  df/dp = 1 / φ(f)  (DLMF 7.17.1)",
     singles(0.2, 0.8),
     p=lambda f: ROOT_TWO_PI * exp(f * f / 2),
 )
 ndtri_exp: Any = special(
     "ndtri_exp(y)",
-    "``Φ⁻¹(exp y)``, the inverse of `log_ndtr`.  dx/dy = Φ(x) / φ(x)  (DLMF 7.17.1)",
+    "``Φ⁻¹(exp y)``, the inverse of `log_ndtr`.  df/dy = Φ(f) / φ(f)  (DLMF 7.17.1)",
     singles(-2, -0.4),
     y=lambda f: 1 / _mills(f),
 )

@@ -18,7 +18,7 @@ _FAR = 20.0  # where the series with these terms is exact to double precision, f
 
 
 def complex_polygamma(n: Any, z: Any) -> Any:
-    """``ψ⁽ⁿ⁾(z)``: by the recurrence to where Re z is large (DLMF 5.15.5), there by the asymptotic series (5.15.8)."""
+    """``ψ⁽ⁿ⁾(z)``: by the recurrence to where Re z is large (DLMF 5.15.5), there by the asymptotic series (5.15.9)."""
     n, z = np.broadcast_arrays(np.asarray(n), np.asarray(z, dtype=np.complex128))
     y = np.empty(z.shape, dtype=np.complex128)
     for order in np.unique(n):

@@ -31,7 +31,7 @@ eval_jacobi: Any = special(
 )
 eval_sh_jacobi: Any = special(
     "eval_sh_jacobi(n, p, q, x)",
-    "``Gₙ(p, q, x)``, a shifted Jacobi polynomial.  df/dx = n Gₙ₋₁(p + 2, q + 1, x)  (DLMF 18.9.15)",
+    "``Gₙ(p, q, x)``, a shifted Jacobi polynomial.  df/dx = n Gₙ₋₁(p + 2, q + 1, x)  (DLMF 18.1.2, 18.9.15)",
     last([(2, 2.5, 1.5), (0, 2.5, 1.5), (3, 2, 0.5)], 0.1, 0.9),
     complex=True,
     n=WHOLE,
@@ -98,7 +98,7 @@ eval_chebys: Any = special(
 )
 eval_sh_chebyt: Any = special(
     "eval_sh_chebyt(n, x)",
-    "``Tₙ(2x - 1)``, a shifted Chebyshev polynomial.  df/dx = 2n Uₙ₋₁(2x - 1)  (DLMF 18.7.17, 18.9.21)",
+    "``Tₙ(2x - 1)``, a shifted Chebyshev polynomial.  df/dx = 2n Uₙ₋₁(2x - 1)  (DLMF 18.7.7, 18.9.21)",
     _inside,
     complex=True,
     n=WHOLE,
@@ -106,7 +106,7 @@ eval_sh_chebyt: Any = special(
 )
 eval_sh_chebyu: Any = special(
     "eval_sh_chebyu(n, x)",
-    "``Uₙ(2x - 1)``, a shifted Chebyshev polynomial.  df/dx = 4 Cₙ₋₁⁽²⁾(2x - 1)  (DLMF 18.7.18, 18.9.19)",
+    "``Uₙ(2x - 1)``, a shifted Chebyshev polynomial.  df/dx = 4 Cₙ₋₁⁽²⁾(2x - 1)  (DLMF 18.7.8, 18.9.19)",
     _inside,
     complex=True,
     n=WHOLE,

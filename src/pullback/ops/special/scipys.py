@@ -32,13 +32,22 @@ def scipys(name: str) -> Any:
     return found
 
 
-def evaluate(function: Any, xp: Any, args: tuple[Any, ...]) -> Any:
+def evaluate(name: str, function: Any, xp: Any, args: tuple[Any, ...]) -> Any:
     """A function of NumPy arrays on arrays of the namespace `xp`; on numbers alone it gives a number.
 
     Single precision stays single, also where SciPy has only a version for doubles.
     """
     bare = [np.asarray(value) if hasattr(value, "dtype") else value for value in args]
-    y = function(*bare)
+    try:
+        y = function(*bare)
+    except TypeError as error:
+        if not any(np.iscomplexobj(value) for value in bare):
+            raise
+        raise lesson(
+            TypeError,
+            f"{name}() takes real numbers only: SciPy has no complex values of it",
+            instead="x.real, where the imaginary part is 0.",
+        ) from error
     given = [value.dtype for value in bare if hasattr(value, "dtype")]
     if not given:
         return y.item() if hasattr(y, "item") else y
