@@ -13,6 +13,7 @@ from pullback.ops.complexes import sign
 from pullback.ops.kinks import kink
 from pullback.ops.powers import pow_
 from pullback.ops.samples import singles
+from pullback.ops.selection import where
 from pullback.ops.special.family import NO_CLOSED_FORM, last, special
 from pullback.ops.special.gammas import rgamma
 
@@ -151,17 +152,24 @@ def _power(v: Any, x: Any) -> Any:
     return pow_(x / 2, v) * rgamma(v + 1.5) / math.sqrt(math.pi)
 
 
+def _below(f: Any, sign: int, v: Any, x: Any) -> Any:
+    """``f(v - 1, x)``; that of order 0 from order 1, because order -2, which comes next, has a pole at 0."""
+    zero = v == 0
+    y = f(where(zero, 1.0, v - 1), x)
+    return where(zero, 2 / math.pi + sign * y, y)
+
+
 struve: Any = special(
     "struve(v, x)",
     "``Hᵥ(x)``, Struve's function.  df/dx = (Hᵥ₋₁ - Hᵥ₊₁ + (x/2)ᵛ / (√π Γ(v + 3/2))) / 2  (DLMF 11.4.24)",
     last([(1,), (0,), (0.5,)], 0.6, 3),
     v=NO_CLOSED_FORM,
-    x=lambda v, x: (struve(v - 1, x) - struve(v + 1, x) + _power(v, x)) / 2,
+    x=lambda v, x: (_below(struve, -1, v, x) - struve(v + 1, x) + _power(v, x)) / 2,
 )
 modstruve: Any = special(
     "modstruve(v, x)",
     "``Lᵥ(x)``, the modified Struve function.  df/dx = (Lᵥ₋₁ + Lᵥ₊₁ + (x/2)ᵛ / (√π Γ(v + 3/2))) / 2  (DLMF 11.4.26)",
     last([(1,), (0,), (0.5,)], 0.6, 3),
     v=NO_CLOSED_FORM,
-    x=lambda v, x: (modstruve(v - 1, x) + modstruve(v + 1, x) + _power(v, x)) / 2,
+    x=lambda v, x: (_below(modstruve, 1, v, x) + modstruve(v + 1, x) + _power(v, x)) / 2,
 )

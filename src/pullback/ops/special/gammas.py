@@ -84,11 +84,19 @@ rgamma: Any = special(
 
 
 # --------------------------------------------------------------------------------------------------- quotients of gammas
+def _is_pole(w: Any) -> Any:
+    return (w <= 0) & (w == floor(w))
+
+
+def _anywhere(mask: Any) -> bool:
+    bare = without_graph(mask)
+    return bool(arrays.namespace(bare).any(bare))
+
+
 def _below(w: Any, f: Any, rest: Callable[[], Any]) -> Any:
     """``-ψ(w) f``, where f has ``Γ(w)`` in its denominator; at the poles the limit, from ``f = rest / Γ(w)``."""
-    pole = (w <= 0) & (w == floor(w))
-    found = without_graph(pole)
-    if not arrays.namespace(found).any(found):
+    pole = _is_pole(w)
+    if not _anywhere(pole):
         return -psi(w) * f
     return where(pole, rest() * _rgamma_slope(w, rgamma(w)), -psi(where(pole, 1.0, w)) * f)
 
@@ -118,11 +126,24 @@ binom: Any = special(
         - _below(n - k + 1, f, lambda: gamma(n + 1) * rgamma(k + 1))
     ),
 )
+
+
+def _poch_slope(z: Any, m: Any, f: Any) -> Any:
+    """In z; where numerator and denominator have a pole, of the same function mirrored: ``(-1)ᵐ Γ(1 - z) / Γ(1 - z - m)``."""
+    both = _is_pole(z) & _is_pole(z + m)
+    if not _anywhere(both):
+        return psi(z + m) * f + _below(z, f, lambda: gamma(z + m))
+    a, n = where(both, 1 - z - m, 1.0), where(both, m, 1.0)
+    mirrored = (2 * (n % 2) - 1) * poch(a, n) * (psi(a + n) - psi(a))
+    one, whole = where(both, 1.0, z), where(both, poch(1.0, m), f)
+    return where(both, mirrored, psi(one + m) * whole + _below(one, whole, lambda: gamma(one + m)))
+
+
 poch: Any = special(
     "poch(z, m)",
     "``Γ(z + m) / Γ(z)``.  df/dz = f (ψ(z + m) - ψ(z)), df/dm = f ψ(z + m)  (DLMF 5.2.5)",
     pairs((0.6, 2), (0.6, 2)),
-    z=lambda z, m, f: psi(z + m) * f + _below(z, f, lambda: gamma(z + m)),
+    z=_poch_slope,
     m=lambda z, m, f: psi(z + m) * f,
 )
 

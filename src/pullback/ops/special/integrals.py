@@ -8,14 +8,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from pullback.core import arrays
 from pullback.ops.elementary import cos, cosh, exp, sin
 from pullback.ops.samples import singles
 from pullback.ops.selection import where
 from pullback.ops.special.family import WHOLE, last, special
+from pullback.ops.special.hypergeometric import hyperu
 from pullback.ops.special.scipys import scipys
 from pullback.ops.special.spherical import spherical_in, spherical_jn
 
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
+_FAR = 10.0
 
 erf: Any = special(
     "erf(z)",
@@ -31,12 +34,24 @@ erfc: Any = special(
     complex=True,
     z=lambda z: -TWO_OVER_ROOT_PI * exp(-z * z),
 )
+
+
+def _erfcx_slope(z: Any, f: Any) -> Any:
+    """``2 z f - 2/√π``; far to the right that is a difference of equal numbers, and ``-z U(3/2, 3/2, z²) / √π`` is it."""
+    near = 2 * z * f - TWO_OVER_ROOT_PI
+    if arrays.is_complex(z.dtype):
+        return near
+    far = z > _FAR
+    square = where(far, z * z, _FAR**2)
+    return where(far, -z * hyperu(1.5, 1.5, square) / math.sqrt(math.pi), near)
+
+
 erfcx: Any = special(
     "erfcx(z)",
-    "``exp(z²) erfc(z)``.  df/dz = 2 z f - 2/√π  (DLMF 7.2.2)",
+    "``exp(z²) erfc(z)``.  df/dz = 2 z f - 2/√π  (DLMF 7.2.2, 13.6.8)",
     singles(-1, 1),
     complex=True,
-    z=lambda z, f: 2 * z * f - TWO_OVER_ROOT_PI,
+    z=_erfcx_slope,
 )
 erfi: Any = special(
     "erfi(z)",

@@ -10,9 +10,9 @@ from pullback.ops.special.family import special
 
 logit: Any = special(
     "logit(p)",
-    "``log(p / (1 - p))``, the inverse of `expit`.  df/dp = 1 / (p (1 - p)), infinite at 0 and 1",
+    "``log(p / (1 - p))``, the inverse of `expit`.  df/dp = 1/p + 1/(1 - p), infinite at 0 and 1",
     singles(0.2, 0.8),
-    p=lambda p: 1 / (p * (1 - p)),
+    p=lambda p: 1 / p + 1 / (1 - p),
 )
 log_expit: Any = special(
     "log_expit(x)",

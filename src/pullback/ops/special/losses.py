@@ -6,7 +6,7 @@ from typing import Any
 
 from pullback.ops.activations import relu
 from pullback.ops.complexes import abs_
-from pullback.ops.elementary import sqrt
+from pullback.ops.elementary import hypot
 from pullback.ops.samples import pairs
 from pullback.ops.selection import clip
 from pullback.ops.special.family import special
@@ -21,14 +21,10 @@ huber: Any = special(
 )
 
 
-def _root(delta: Any, r: Any) -> Any:
-    return sqrt(1 + (r / delta) ** 2)
-
-
 pseudo_huber: Any = special(
     "pseudo_huber(delta, r)",
-    "``δ² (s - 1)`` with ``s = √(1 + (r/δ)²)``.  df/dr = r / s, df/dδ = 2 δ (s - 1) - r² / (δ s)",
+    "``δ² (√(1 + (r/δ)²) - 1) = δ (h - δ)`` with ``h = hypot(δ, r)``.  df/dr = δ r / h, df/dδ = (h - δ)² / h",
     pairs((0.6, 2.0), (-2, 2), (0.75, 1.5)),
-    delta=lambda delta, r: 2 * delta * (_root(delta, r) - 1) - r * r / (delta * _root(delta, r)),
-    r=lambda delta, r: r / _root(delta, r),
+    delta=lambda delta, r: (r * r / (hypot(delta, r) + delta)) ** 2 / hypot(delta, r),  # h - δ, without cancellation
+    r=lambda delta, r: delta * r / hypot(delta, r),
 )
