@@ -154,6 +154,16 @@ def test_a_branch_that_was_not_taken_is_silent():
     assert np.isfinite(h[1].item())
 
 
+def test_slopes_do_not_cancel_far_out():
+    """``1 - 2 x D(x)`` and the like are differences of equal numbers there; these are the asymptotic series."""
+    x = leaf(1e4)
+    for f, series in (
+        (S.dawsn, -(1 + 1.5e-8) / 2e8),
+        (S.erfcx, -(1 - 1.5e-8) / (np.sqrt(np.pi) * 1e8)),
+    ):
+        np.testing.assert_allclose(pb.autograd.grad(f(x), x)[0].item(), series, rtol=1e-14)
+
+
 # ------------------------------------------------------------------------------------------------ sums, softmax, mvlgamma
 @pytest.mark.parametrize("axis", [None, 0, (0, 1)])
 @pytest.mark.parametrize("keepdims", [False, True])

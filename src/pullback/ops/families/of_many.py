@@ -13,7 +13,7 @@ from pullback.core import arrays
 from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.primitive import Primitive
 from pullback.core.tensor import Tensor, wrap
-from pullback.ops.families.elementwise import MINUS_ONE, ONE, ZERO, Elementwise, times, without_graph
+from pullback.ops.families.elementwise import ZERO, Elementwise, times, without_graph
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def nary(
         ``forward(xp, *arguments)``.
     partials
         The partial derivative for each argument, in their order: a function with parameters among the names of the
-        arguments and ``f``, the result, which are all arrays then; or `ONE`, `MINUS_ONE`, `ZERO`, or a `Refused`.
+        arguments and ``f``, the result, which are all arrays then; or `ZERO`, or a `Refused`.
     holomorphic
         False where the partial derivatives hold for real arguments only.
     """
@@ -77,8 +77,6 @@ def nary(
             raise partial.error(name, argument)
         if not holomorphic and arrays.is_complex(ct.dtype):
             raise _REAL_ONLY.error(name, f"a complex {argument}")
-        if partial is ONE or partial is MINUS_ONE:
-            return ct if partial is ONE else -ct
         if partial is ZERO:
             return ctx.xp.zeros_like(ct)
         return times(ct, partial(*[_like(ct, values[n]) for n in uses[argument]]), ctx.xp)

@@ -51,7 +51,7 @@ def special(
     Parameters
     ----------
     signature
-        Name and arguments as in SciPy: ``"jv(v, z)"``.
+        Name, arguments and defaults as in SciPy: ``"jv(v, z)"``, ``"lambertw(z, k=0)"``.
     doc
         The function, its derivatives, and where they are from.
     complex

@@ -13,7 +13,7 @@ from pullback.ops.elementary import cos, cosh, exp, sin
 from pullback.ops.samples import singles
 from pullback.ops.selection import where
 from pullback.ops.special.family import WHOLE, last, special
-from pullback.ops.special.hypergeometric import hyperu
+from pullback.ops.special.hypergeometric import hyp1f1, hyperu
 from pullback.ops.special.scipys import scipys
 from pullback.ops.special.spherical import spherical_in, spherical_jn
 
@@ -79,12 +79,19 @@ wofz: Any = special(
     complex=True,
     z=lambda z, f: 1j * TWO_OVER_ROOT_PI - 2 * z * f,
 )
+
+
+def _dawsn_slope(z: Any, f: Any) -> Any:
+    """``1 - 2 z f``; of real numbers as ``M(1, 1/2, -z²)``, which does not cancel where z is large (DLMF 13.3.18)."""
+    return 1 - 2 * z * f if arrays.is_complex(z.dtype) else hyp1f1(1, 0.5, -z * z)
+
+
 dawsn: Any = special(
     "dawsn(z)",
     "``exp(-z²) ∫₀ᶻ exp(t²) dt``, Dawson's integral.  df/dz = 1 - 2 z f  (DLMF 7.2.5)",
     singles(),
     complex=True,
-    z=lambda z, f: 1 - 2 * z * f,
+    z=_dawsn_slope,
 )
 
 fresnel_s: Any = special(

@@ -56,7 +56,5 @@ def evaluate(name: str, function: Any, xp: Any, args: tuple[Any, ...]) -> Any:
         own = np.result_type(*floating)
         if y.dtype.kind == "c" and own.kind == "f":
             own = np.result_type(own, np.complex64)
-        elif y.dtype.kind == "f" and own.kind == "c":
-            own = np.finfo(own).dtype
         y = np.asarray(y, dtype=own)
     return y if xp is np else xp.asarray(y)
