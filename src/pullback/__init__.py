@@ -11,7 +11,7 @@ from pullback.core.primitive import Primitive
 from pullback.core.tensor import Tensor
 from pullback.doors.numpy import open_door as _open_door
 from pullback.namespaces import array_api as _array_api
-from pullback.namespaces import linalg
+from pullback.namespaces import linalg, special
 from pullback.ops.bind import bind as _bind
 from pullback.ops.creation import tensor
 from pullback.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
@@ -51,6 +51,7 @@ __all__ = [
     "no_grad",
     "once_differentiable",
     "set_grad_enabled",
+    "special",
     "tensor",
     "value_and_grad",
     "vjp",

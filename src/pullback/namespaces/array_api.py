@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import pullback.ops.all  # noqa: F401 - fills the registry
-from pullback.namespaces import linalg  # noqa: F401 - the extension, as an attribute
+from pullback.namespaces import linalg, special  # noqa: F401 - the extensions, as attributes
 from pullback.ops.registry import REGISTRY
 
 __array_api_version__ = "2025.12"

@@ -23,6 +23,7 @@ from pullback.ops import (
     shapes,
     solving,
     sorting,
+    special,
     spectra,
     statistics,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "shapes",
     "solving",
     "sorting",
+    "special",
     "spectra",
     "statistics",
 ]

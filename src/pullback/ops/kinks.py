@@ -26,14 +26,19 @@ from pullback.core.recorded import Recorded
 from pullback.core.saved import unpack
 from pullback.core.tensor import Tensor, wrap
 
-
 # ------------------------------------------------------------------------------------------------------------ refusing
+SMOOTH_LENGTHS = (
+    "x * x + y * y, or sum(x * x), for the square of a length; sqrt(x * x + y * y + eps) for a smooth one; or where(...) "
+    "to leave the zeros out."
+)
+
+
 class Kink(Node):
     """Stands behind a slope that is right, but has itself no derivative at some entries: refuses it there."""
 
-    __slots__ = ("operator_name", "where")
+    __slots__ = ("instead", "operator_name", "where")
 
-    def __init__(self, slope: Tensor, where: Any, operator_name: str) -> None:
+    def __init__(self, slope: Tensor, where: Any, operator_name: str, instead: str = SMOOTH_LENGTHS) -> None:
         self._edges = (slope._resolved(),)
         self._number = next_number()
         running = current_pass()
@@ -44,6 +49,7 @@ class Kink(Node):
         self._specs = ((slope._array.shape, slope.dtype),)
         self.where = where
         self.operator_name = operator_name
+        self.instead = instead
 
     def _name(self) -> str:
         return "KinkBackward"
@@ -62,13 +68,12 @@ class Kink(Node):
             DerivativeRefused,
             f"the second derivative of {self.operator_name} at zero is refused (entries {', '.join(map(str, point))})",
             why="there its first derivative is 0 by convention; a second one does not exist.",
-            instead="x * x + y * y, or sum(x * x), for the square of a length; sqrt(x * x + y * y + eps) for a smooth "
-            "one; or where(...) to leave the zeros out.",
+            instead=self.instead,
             node=self,
         )
 
 
-def kink(slope: Any, where: Any, operator_name: str) -> Any:
+def kink(slope: Any, where: Any, operator_name: str, instead: str = SMOOTH_LENGTHS) -> Any:
     """`slope`, with its derivative refused at the entries `where`; bare arrays come back as they are."""
     if not isinstance(slope, Tensor) or slope._edge is None:
         return slope
@@ -76,7 +81,7 @@ def kink(slope: Any, where: Any, operator_name: str) -> Any:
     mask = where._array if isinstance(where, Tensor) else where
     if not xp.any(mask):
         return slope
-    return guarded(slope, Kink(slope, xp.broadcast_to(mask, slope._array.shape), operator_name))
+    return guarded(slope, Kink(slope, xp.broadcast_to(mask, slope._array.shape), operator_name, instead))
 
 
 def guarded(slope: Tensor, node: Kink) -> Any:

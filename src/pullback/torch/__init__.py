@@ -23,6 +23,7 @@ from pullback.torch import (
     _functions_linalg,
     _functions_reductions,
     _functions_shapes,
+    _functions_special,
     _methods_kinds,
     amp,
     autograd,

@@ -27,14 +27,11 @@ from pullback.torch._promotion import as_dtype_of, as_float, as_number, category
 _UNARY: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan"), as_float),
     **dict.fromkeys(("sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh"), as_float),
-    **dict.fromkeys(("sigmoid", "erf", "erfc", "erfinv", "lgamma", "digamma", "reciprocal"), as_float),
+    **dict.fromkeys(("sigmoid", "reciprocal"), as_float),
     **dict.fromkeys(("abs", "neg", "floor", "ceil", "trunc"), lambda x: x),
     "square": as_number,
 }
-_UNARY_NAMES = {
-    "neg": "negative",
-    "lgamma": "gammaln",
-}
+_UNARY_NAMES = {"neg": "negative"}
 _PREDICATES = ("isnan", "isinf", "isfinite", "signbit")
 _ALIASES = {
     "abs": ("absolute",),
@@ -55,7 +52,6 @@ _BINARY = {
     "hypot": "hypot",
     "logaddexp": "logaddexp",
     "copysign": "copysign",
-    "xlogy": "xlogy",
     "floor_divide": "floor_divide",
     "remainder": "remainder",
     "eq": "equal",
@@ -73,7 +69,7 @@ _BINARY = {
     "bitwise_left_shift": "bitwise_left_shift",
     "bitwise_right_shift": "bitwise_right_shift",
 }
-_FLOATING = {"atan2", "hypot", "logaddexp", "copysign", "xlogy"}
+_FLOATING = {"atan2", "hypot", "logaddexp", "copysign"}
 _WITHOUT_IN_PLACE = {"maximum", "minimum", "logaddexp"}
 _BINARY_ALIASES = {
     "atan2": ("arctan2",),
@@ -109,14 +105,11 @@ def _binary(name: str) -> Callable[..., Any]:
 
 
 for _name, _prepare in _UNARY.items():
-    if hasattr(xp, _UNARY_NAMES.get(_name, _name)):  # what has no operator (yet) is missing here too, and says so
-        with_in_place(_name, *_ALIASES.get(_name, ()), plain=True)(_unary(_name, _prepare))
-        FUNCTIONS[f"{_name}_"] = METHODS[f"{_name}_"]
+    with_in_place(_name, *_ALIASES.get(_name, ()), plain=True)(_unary(_name, _prepare))
+    FUNCTIONS[f"{_name}_"] = METHODS[f"{_name}_"]
 for _name in _PREDICATES:
     both(_name, plain=True)(_unary(_name, lambda x: x))
 for _name in _BINARY:
-    if not hasattr(xp, _BINARY[_name]):
-        continue
     (both if _name in _WITHOUT_IN_PLACE else with_in_place)(_name, *_BINARY_ALIASES.get(_name, ()), plain=True)(
         _binary(_name)
     )

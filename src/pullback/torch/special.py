@@ -4,43 +4,66 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.torch import _functions_elementwise, _functions_reductions  # noqa: F401 - they fill the table
+from pullback.torch import _functions_elementwise, _functions_reductions, _functions_special  # noqa: F401 - fill the table
 from pullback.torch._export import FUNCTIONS as _FUNCTIONS
-from pullback.torch._export import xp as _xp
+from pullback.torch._functions_special import of_degree as _of_degree
+from pullback.torch._functions_special import of_one as _of_one
+from pullback.torch._functions_special import of_two as _of_two
 from pullback.torch._missing import refuse as _refuse
-from pullback.torch._promotion import as_float as _as_float
 
-__all__ = ["entr", "exp2", "expit", "expm1", "log1p", "log_softmax", "logit", "logsumexp", "softmax"]
-#: Names that are here exactly when the operator is there: this module's name -> that of `pullback.torch`.
-_ELSEWHERE = {
-    "digamma": "digamma",
+#: This module's name: that of `pullback.torch`.
+_THERE = {
+    **{
+        name: name
+        for name in (
+            *("digamma", "erf", "erfc", "erfinv", "exp2", "expm1", "i0", "log1p", "log_softmax", "logit"),
+            *("logsumexp", "polygamma", "round", "sinc", "softmax", "xlogy"),
+        )
+    },
+    "expit": "sigmoid",
     "psi": "digamma",
     "gammaln": "lgamma",
-    "erf": "erf",
-    "erfc": "erfc",
-    "erfinv": "erfinv",
-    "xlogy": "xlogy",
+    "multigammaln": "mvlgamma",
+    "gammainc": "igamma",
+    "gammaincc": "igammac",
+}
+#: This module's name: SciPy's.
+_OF_ONE = {
+    **{name: name for name in ("entr", "erfcx", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri")},
+    **{f"bessel_{name}": name for name in ("j0", "j1", "y0", "y1")},
+    **{f"modified_bessel_{name}": name for name in ("i0", "i1", "k0", "k1")},
+    **{f"scaled_modified_bessel_{name}": f"{name}e" for name in ("k0", "k1")},
+    "airy_ai": "airy_ai",
+}
+_OF_TWO = {"xlog1py": "xlog1py", "zeta": "zeta"}
+_OF_DEGREE = {
+    "chebyshev_polynomial_t": "eval_chebyt",
+    "chebyshev_polynomial_u": "eval_chebyu",
+    "hermite_polynomial_h": "eval_hermite",
+    "hermite_polynomial_he": "eval_hermitenorm",
+    "laguerre_polynomial_l": "eval_laguerre",
+    "legendre_polynomial_p": "eval_legendre",
+    "shifted_chebyshev_polynomial_t": "eval_sh_chebyt",
+    "shifted_chebyshev_polynomial_u": "eval_sh_chebyu",
+}
+
+_here: dict[str, Any] = {
+    **{name: _FUNCTIONS[there] for name, there in _THERE.items()},
+    **{name: _of_one(name, operator) for name, operator in _OF_ONE.items()},
+    **{name: _of_two(name, operator) for name, operator in _OF_TWO.items()},
+    **{name: _of_degree(name, operator) for name, operator in _OF_DEGREE.items()},
 }
 
 
-def _named_here(name: str) -> Any:
-    found = _FUNCTIONS.get(_ELSEWHERE.get(name, ""))
-    if found is None:
-        _refuse("special", name)
-    return found
+def _spherical_bessel_j0(input: Any, *, out: Any = None) -> Any:
+    """``sin(input) / input``, and 1 at 0."""
+    return _FUNCTIONS["sinc"](input / 3.141592653589793, out=out)
 
 
-exp2, expm1, expit, log1p = (_FUNCTIONS[name] for name in ("exp2", "expm1", "sigmoid", "log1p"))
-softmax, log_softmax, logsumexp = (_FUNCTIONS[name] for name in ("softmax", "log_softmax", "logsumexp"))
-__getattr__ = _named_here
+_here["spherical_bessel_j0"] = _spherical_bessel_j0
+globals().update(_here)
+__all__ = list(_here)
 
 
-def logit(input: Any, eps: Any = None) -> Any:
-    """``log(input / (1 - input))``."""
-    x = _as_float(input) if eps is None else _xp.clip(_as_float(input), eps, 1 - eps)
-    return _xp.log(x) - _xp.log1p(-x)
-
-
-def entr(input: Any) -> Any:
-    """``-input * log(input)``."""
-    return -_named_here("xlogy")(input, input)
+def __getattr__(name: str) -> Any:
+    _refuse("special", name)

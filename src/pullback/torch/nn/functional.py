@@ -8,7 +8,7 @@ import numpy as _np
 
 from pullback.core.errors import lesson as _lesson
 from pullback.core.tensor import wrap as _wrap
-from pullback.torch import _functions_elementwise, _functions_reductions  # noqa: F401 - they fill the table
+from pullback.torch import _functions_elementwise, _functions_reductions, _functions_special  # noqa: F401 - fill the table
 from pullback.torch._export import FUNCTIONS as _FUNCTIONS
 from pullback.torch._export import xp as _xp
 from pullback.torch._missing import refuse as _refuse
