@@ -37,7 +37,7 @@ import pytest
 
 import pullback as pb
 import pullback.torch
-from pullback.core.primitive import PrimitiveNode
+from pullback.core.primitive_node import PrimitiveNode
 from pullback.core.pulling import FunctionNode
 from pullback.ops.examples import EXAMPLES
 from pullback.ops.registry import ATTRIBUTES, REGISTRY

@@ -75,6 +75,8 @@ CORE_ORDER = (
         "recompute",
         "rules",
         "keep",
+        "primitive_node",
+        "primitive_keep",
         "primitive",
         "capture",
         "ctx",

@@ -7,342 +7,34 @@ call at first order, and is right to any order.
 
 from __future__ import annotations
 
-from sys import _getframe, getrefcount
+from sys import _getframe
 from typing import Any, ClassVar
 
 import numpy as np
 
-from pullback.core import arrays, dual, modes, rules, views
-from pullback.core.aliased import watch_memory
-from pullback.core.attributes import hand_out
-from pullback.core.contents import changes, may_carry, plain, snapshot
+from pullback.core import arrays, dual, modes, views
 from pullback.core.cuts import note_cut
 from pullback.core.dual import OPEN, dual_at
-from pullback.core.graph import NOT_A_TENSOR, Freed, Node, next_number
+from pullback.core.graph import NOT_A_TENSOR, next_number
 from pullback.core.guard import GUARDED_CALLS, call_forward
-from pullback.core.lost import freed
-from pullback.core.masked import Masked, unmask
 from pullback.core.mistakes import not_a_result
 from pullback.core.outside import (
-    LIMIT,
     UNKNOWN,
     is_library,
     look,
     look_at_arguments,
     note_changed_arguments,
     note_changes,
-    why_refuse,
 )
-from pullback.core.packing import Packed
 from pullback.core.places import caller, familiar, note, outside
-from pullback.core.recompute import Recomputed, Rerun, Unvouched, Watcher
-from pullback.core.recorded import Recorded
-from pullback.core.references import IN_A_LIST
-from pullback.core.refusal import THREE_REMEDIES, TO_LOOK, refused
-from pullback.core.saved import Saved, SavedOutput, SavedPlain, pack, unpack
-from pullback.core.tensor import Tensor, lent, wrap
-from pullback.core.versions import BORROWED
+from pullback.core.primitive_keep import keep_values
+from pullback.core.primitive_node import PrimitiveNode
+from pullback.core.tensor import Tensor, wrap
 
 ndarray = np.ndarray
 _new = object.__new__
 _current = modes.current
 _ON, _OFF = modes.ON, modes.OFF
-
-
-class PrimitiveNode(Node):
-    """The ctx of a `Primitive`, and its node in the graph.
-
-    Attributes
-    ----------
-    xp
-        The namespace of the arrays at hand: NumPy, or the differentiable one while a backward pass is recorded.
-    needs_input_grad
-        Per argument, whether a gradient is wanted.
-    saved_tensors
-        In backward: what ``save_for_backward`` was given.
-    """
-
-    __slots__ = ("__dict__", "_beside", "_to_save", "needs_input_grad", "xp")
-
-    _operator: ClassVar[type[Primitive]]
-    needs_input_grad: tuple[bool, ...]
-    _to_save: tuple[Any, ...] | None
-    xp: Any
-
-    def save_for_backward(self, *values: Any) -> None:
-        """Keep arrays for backward."""
-        self._to_save = values
-
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """What was saved: bare arrays, or Tensors while backward is recorded."""
-        saved = self._saved
-        if self.xp is Recorded.xp:
-            return saved or ()
-        if saved.__class__ is not tuple:
-            saved = self._entries()
-        elif len(saved) == 1:  # the most frequent case: one argument
-            entry = saved[0]
-            if isinstance(entry, Tensor) and entry._buffer is None:
-                return (entry._array,)
-        values = []
-        for entry in saved:
-            if entry.__class__ is SavedConstant:
-                values.append(entry.array)
-            elif entry is not None and entry.__class__ is not _Intermediate and entry._buffer is None:
-                values.append(entry._array)
-            else:
-                values.append(bare(entry, self))
-        return tuple(values)
-
-    def _pull(self, cotangents: list[Any], task: Any) -> Any:
-        edges = self._edges
-        if task.record or cotangents[0].__class__ is not ndarray or len(cotangents) != 1 or len(edges) != 1:
-            return self._pull_generally(cotangents, task)
-        alone = getrefcount(cotangents[0]) == IN_A_LIST  # before there is a name for it
-        cotangent = cotangents[0]
-        if not alone or cotangent.base is not None:
-            cotangent = cotangent.view()  # a rule that wrote into its cotangent would change those of others
-            cotangent.setflags(write=False)
-        grad = self._operator.backward(self, cotangent)
-        if grad.__class__ is ndarray and edges[0]:
-            producer, number = edges[0]
-            shape, dtype = producer._specs[number]
-            if grad.dtype is dtype and grad.shape == shape:
-                return (grad,)
-        return self._project(self, rules.as_sequence(self, grad), None, self.xp)
-
-    def _pull_generally(self, cotangents: list[Any], task: Any) -> Any:
-        """Any number of arguments and results, structural zeros, recording."""
-        masked = None
-        missing = True
-        for cotangent in cotangents:
-            if cotangent is not None:
-                missing = False
-                if cotangent.__class__ is Masked:
-                    masked = cotangent
-        if missing:
-            return [None] * len(self._edges)
-        xp = Recorded.xp if task.record else self.xp
-        plain = [
-            _lent(unmask(c)) if c is not None else self._zero(position, xp) for position, c in enumerate(cotangents)
-        ]
-        if task.record:
-            return self._pull_recorded(plain, masked, task)
-        ctx = self
-        if len(self._edges) > 1 and task.running is not None:
-            ctx = self._shadow()
-            ctx.needs_input_grad = tuple([task.wants(edge) for edge in self._edges])
-        return self._project(ctx, rules.as_sequence(self, self._operator.backward(ctx, *plain)), masked, xp)
-
-    def _pull_recorded(self, cotangents: list[Any], masked: Masked | None, task: Any) -> Any:
-        """The same rule on Tensors; a delayed error where a value left the graph on the way."""
-        ctx, reason = self._recorded(task)
-        ctx.needs_input_grad = tuple([task.wants(edge) for edge in self._edges])
-        watcher = Watcher([*self._edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]])
-        token = modes.enter(modes.plain(True, _current()._settings.replace(watcher=watcher)))
-        try:
-            grads = rules.as_sequence(self, self._operator.backward(ctx, *cotangents))
-            grads = self._project(ctx, grads, masked, Recorded.xp)
-        finally:
-            modes.leave(token)
-        outside = "" if task.linear else why_refuse(self._operator)
-        reason = reason or (outside and f"{outside}.")
-        if watcher.cuts or reason:
-            edges = [*self._edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]]
-            why = reason or f"its backward took a value out of the graph by {', '.join(watcher.cuts)}."
-            what = f"the second derivative of {self._operator.__name__} is refused"
-            if OPEN and dual.moves(self, cotangents):
-                raise rules.no_tangent(self, what, why)
-            why += " It would be silently wrong."
-            instead = THREE_REMEDIES if reason else f"{THREE_REMEDIES} {TO_LOOK}"
-            grads = [g if g is None else refused(unmask(g), edges, self, what, why, instead) for g in grads]
-        return grads
-
-    def _project(self, ctx: Any, grads: list[Any], masked: Masked | None, xp: Any) -> list[Any]:
-        """Every cotangent into the space of its argument."""
-        mask_rule = self._operator.mask_rule if masked is not None else None
-        for position, edge in enumerate(self._edges):
-            grad = grads[position]
-            if not edge or grad is None:
-                grads[position] = None
-                continue
-            if not (grad.__class__ is ndarray or isinstance(grad, (Tensor, Masked)) or arrays.is_array(grad)):
-                raise rules.not_a_gradient(self, position, grad)
-            if xp is Recorded.xp or grad.__class__ is not ndarray:
-                grad = _for_the_walk(grad, self._kind if xp is Recorded.xp else None)
-            if mask_rule is not None:
-                grad = mask_rule(ctx, grad, masked, position, xp)
-            producer, number = edge
-            shape, dtype = producer._specs[number]
-            plain = grad.value if grad.__class__ is Masked else grad
-            if plain.shape != shape or (plain.dtype if plain.__class__ is ndarray else arrays.dtype_of(plain)) != dtype:
-                grad = rules.fit(self, position, grad, xp)
-            grads[position] = grad
-        return grads
-
-    def _zero(self, position: int, xp: Any) -> Any:
-        spec = self._specs[position]
-        if spec is None:
-            return None
-        zeros = arrays.zeros(spec[0], spec[1], self.xp)
-        return wrap(self._kind, zeros) if xp is Recorded.xp else zeros
-
-    def _shadow(self) -> Any:
-        """A private copy of this ctx, for one call of the rule with other flags or values."""
-        if self._saved.__class__ is Freed:
-            raise freed(self)
-        shadow: Any = _new(self._operator._node)
-        for name in ("_edges", "_hooks", "_kind", "_number", "_saved", "_specs", "needs_input_grad", "_to_save", "xp"):
-            setattr(shadow, name, getattr(self, name, None))
-        if self.__dict__:
-            shadow.__dict__.update(self.__dict__)
-            if "_kept" in self.__dict__:
-                hand_out(shadow)
-        return shadow
-
-    def _recorded(self, task: Any) -> tuple[Any, str]:
-        """A ctx with the saved values as Tensors in the graph and the differentiable namespace; and why not, if not."""
-        shadow = self._shadow()
-        shadow.xp = Recorded.xp
-        entries = self._entries()
-        found = [_connected(entry, self) for entry in entries]
-        kept = {name: _connected(entry, self) for name, (_, (entry,)) in self.__dict__.get("_kept", {}).items()}
-        if OPEN:
-            found = [dual.reopened(self, value, task) for value in found]
-            kept = {name: dual.reopened(self, value, task) for name, value in kept.items()}
-        shadow._saved = tuple(found)
-        shadow.__dict__.update(kept)
-        if self._saved.__class__ is Saved:
-            reason = self._recompute(shadow, entries)
-        else:
-            reason = self._left_behind() if self.__dict__ else ""
-        return shadow, "" if task.linear else reason
-
-    def _left_behind(self) -> str:
-        """Where forward itself left nothing that could depend on the inputs: why something there may do so now."""
-        known = self.__dict__.get("_constants", ())
-        for name, value in self.__dict__.items():
-            if name not in _OWN and not plain((value,), True) and may_carry(value, known, True):
-                return (
-                    f"ctx.{name} was set after forward, by a pass that was not recorded, and may depend on the inputs."
-                )
-        return ""
-
-    def _entries(self) -> tuple[Any, ...]:
-        saved = self._saved
-        if saved.__class__ is Freed:
-            raise freed(self)
-        return saved.entries if saved.__class__ is Saved else saved or ()
-
-    def _saved_entries(self) -> Any:
-        kept = [entry for _, (entry,) in self.__dict__.get("_kept", {}).values()]
-        return kept if self._saved.__class__ is Freed else (*self._entries(), *kept)
-
-    def _recompute(self, shadow: Any, entries: tuple[Any, ...]) -> str:
-        """Put recorded intermediates in the place of bare ones.  The reason where that is not possible."""
-        rerun = self._saved.rerun
-        before = snapshot(self.__dict__, LIMIT)
-        second = Recomputed(self, rerun)
-        if before is not None and changes(self.__dict__, before, LIMIT):
-            return "forward changes what an earlier call left on ctx."
-        known = [*rerun.options.values(), *[getattr(entry, "array", None) for entry in entries]]
-        values = list(shadow._saved)
-        try:
-            for k, entry in enumerate(entries):
-                if entry.__class__ is _Intermediate:
-                    again = second.ctx._to_save if second.ctx is not None else ()
-                    new = again[k] if k < len(again) else None
-                    values[k] = second.vouch_for(self._kind, entry.array, new, f"value {k} for backward")
-            shadow._saved = tuple(values)
-            for name, value in self.__dict__.items():
-                if name not in _OWN and may_carry(value, known, True):
-                    if second.watcher.cuts and second.is_constant(name, value):
-                        continue
-                    new = getattr(second.ctx, name, None)
-                    shadow.__dict__[name] = second.vouch_for(self._kind, value, new, f"ctx.{name}")
-        except Unvouched as doubt:
-            return str(doubt)
-        except RecursionError:
-            return "what it keeps is nested too deeply to be looked into."
-        return ""
-
-    def _kept_attribute(self, name: str) -> Any:
-        """Arguments and results that were set as attributes in forward, see attributes.py."""
-        kept = self.__dict__.get("_kept", {})
-        if name not in kept:
-            raise AttributeError(f"{type(self).__name__!r} object (the ctx) has no attribute {name!r}")
-        return bare(kept[name][1][0], self)
-
-    @property
-    def _saved_self(self) -> Any:
-        """The saved argument, as torch shows it; the left one of a binary operator."""
-        return self._saved_at(0, False)
-
-    @property
-    def _saved_other(self) -> Any:
-        """The saved right argument of a binary operator."""
-        return self._saved_at(1, False)
-
-    @property
-    def _saved_result(self) -> Any:
-        """The saved result."""
-        return self._saved_at(2, True)
-
-    def _saved_at(self, position: int, result: bool) -> Any:
-        entries = self._entries()
-        if len(entries) == 3:  # a binary operator: both arguments, and the result
-            return _connected(entries[position], self)
-        for entry in entries:
-            if (getattr(entry, "origin", "input") == "output") is result:
-                return _connected(entry, self)
-        return None
-
-    @property
-    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        """One entry per argument; numbers count as Tensors without gradients."""
-        return tuple(edge or (None, 0) for edge in self._edges)
-
-    def _argument_names(self) -> list[str]:
-        return rules.parameter_names(self._operator.forward, 1)
-
-
-#: Attributes of ctx in which this module itself keeps things.
-_OWN = frozenset({"_aliased", "_constants", "_kept"})
-
-
-class SavedConstant:
-    """A saved array that is no Tensor: a mask, an index, a bare argument."""
-
-    __slots__ = ("array",)
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-
-class _Intermediate(SavedConstant):
-    """A saved array that is neither an input nor an output, and could carry a derivative."""
-
-    __slots__ = ()
-
-
-def bare(entry: Any, node: PrimitiveNode) -> Any:
-    """The bare array behind a saved entry, checked."""
-    if entry is None:
-        return None
-    if isinstance(entry, SavedConstant):
-        return entry.array
-    if isinstance(entry, Tensor):
-        return entry._array if entry._buffer is None else unpack(entry, node, "an input")._array
-    if entry.__class__ is Packed:
-        return entry.unpack(node, "a value")._array
-    entry._check(node, f"an {entry.origin}")
-    return entry._array
-
-
-def _connected(entry: Any, node: PrimitiveNode) -> Any:
-    """The Tensor behind a saved entry, at the place in the graph where it was saved."""
-    return entry.array if isinstance(entry, SavedConstant) else unpack(entry, node, "a value")
 
 
 class Primitive:
@@ -421,7 +113,7 @@ class Primitive:
                 if kind is None:
                     kind = value.__class__
                 elif kind is not value.__class__:
-                    kind = _wider(kind, value.__class__)
+                    kind = wider(kind, value.__class__)
                 array = value._array
                 bare_args.append(array)
                 if first is None:
@@ -549,7 +241,7 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     ):
         ctx._saved = (x,)
     else:
-        _keep(ctx, (x,), ctx._edges, (output,), options)
+        keep_values(ctx, (x,), ctx._edges, (output,), options)
     if cls.view and views.is_alias(result, array):
         views.make_view(output, x, cls, options)
     return output
@@ -614,7 +306,7 @@ def _replace_saved(ctx: Any, before: Any, after: Any) -> None:
             ctx.__dict__.update({name: new for name, value in ctx.__dict__.items() if value is old})
 
 
-def _wider(kind: Any, other: Any) -> Any:
+def wider(kind: Any, other: Any) -> Any:
     """The class of a result: its operands' class, and the subclass wins a mixture."""
     return other if kind is None or (other is not kind and issubclass(other, kind)) else kind
 
@@ -657,116 +349,7 @@ def _record(ctx: Any, kind: Any, args: Any, edges: Any, outputs: Any, options: A
                 array = value._array if isinstance(value, Tensor) else value
                 if hasattr(array, "shape"):
                     beside.append(array.shape)
-    _keep(ctx, args, edges, outputs, options)
-
-
-def _keep(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> None:
-    """Find the origin of every saved array, and keep the arguments where one has none."""
-    values = ctx._to_save
-    entries: tuple[Any, ...] | None = None
-    intermediate = False
-    if values is not None:
-        ctx._to_save = None
-        found = []
-        for value in values:
-            for argument in args:
-                if isinstance(argument, Tensor) and argument._array is value and argument._buffer is None:
-                    found.append(argument)
-                    break
-            else:
-                entry = _entry(value, args, edges, outputs, options)
-                intermediate = intermediate or entry.__class__ is _Intermediate
-                found.append(entry)
-        entries = tuple(found)
-    ctx._saved = entries
-    if ctx.__dict__:
-        intermediate = _keep_attributes(ctx, args, edges, outputs, options) or intermediate
-    kept = [entry.array for entry in entries or () if entry.__class__ is _Intermediate]
-    kept += [value for name, value in ctx.__dict__.items() if name not in _OWN and not plain((value,), True)]
-    if kept:
-        watch_memory(ctx, kept, args, edges, outputs)
-    if intermediate:
-        ctx._saved = Saved(entries or (), Rerun(args, edges, _run_again, options))
-    if _current() is not _ON:
-        _current()._created(ctx)
-
-
-def _run_again(ctx: Any, args: list[Any], options: Any) -> Any:
-    """Forward on Tensors, with the differentiable namespace; its ctx has the saved values in the graph."""
-    again = _new(ctx._operator._node)
-    again.xp = Recorded.xp
-    again._to_save = ()
-    again.needs_input_grad = ctx.needs_input_grad
-    ctx._operator.forward(again, *args, **options)
-    return again
-
-
-def _entry(value: Any, args: Any, edges: Any, outputs: Any, options: Any) -> Any:
-    """Find the origin of a saved array: an input, an output, a constant, or none of these."""
-    for argument, edge in zip(args, edges, strict=True):
-        if argument is value:
-            return SavedConstant(value)
-        if isinstance(argument, Tensor) and argument._array is value:
-            return pack(argument, (argument,), (edge,))
-    for position, output in enumerate(outputs):
-        if isinstance(output, Tensor) and output._array is value:
-            return SavedOutput(output, position) if output._edge is not None else SavedPlain(output)
-    return _Intermediate(value) if may_carry(value, options.values(), True) else SavedConstant(value)
-
-
-def _lent(cotangent: Any) -> Any:
-    """A cotangent as a rule gets it: a rule that wrote into its cotangent would change those of others."""
-    if cotangent.__class__ is ndarray:
-        cotangent = cotangent.view()
-        cotangent.setflags(write=False)
-    elif isinstance(cotangent, Tensor):
-        cotangent = lent(cotangent)
-    return cotangent
-
-
-def _for_the_walk(grad: Any, kind: Any) -> Any:
-    """What a rule returned, in the form that the walk moves: a Tensor where a `kind` is given, otherwise a bare array.
-
-    A rule may return a bare array also while it is recorded: a constant.
-    """
-    if grad.__class__ is Masked:
-        value = _for_the_walk(grad.value, kind)
-        return grad if value is grad.value else Masked(value, lambda: grad.mask)
-    if isinstance(grad, Tensor):
-        return grad if kind is not None else grad._array
-    return grad if kind is None else wrap(kind, arrays.asarray(grad, arrays.namespace(grad)), BORROWED)
-
-
-def _keep_attributes(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> bool:
-    """Keep arguments and results that are attributes of ctx like saved ones.
-
-    True when another attribute holds numbers: forward may have computed them from the inputs.
-    """
-    constants: Any = None
-    kept = {}
-    intermediate = False
-    for name, value in ctx.__dict__.items():
-        if plain((value,), True):
-            continue
-        if arrays.is_array(value):
-            entry = _entry(value, args, edges, outputs, options)
-            if not isinstance(entry, SavedConstant):
-                kept[name] = None, (entry,)
-                continue
-        if constants is None:
-            constants = [
-                a._array if isinstance(a, Tensor) else a for a, edge in zip(args, edges, strict=True) if not edge
-            ]
-            constants.extend(options.values())
-        intermediate = intermediate or may_carry(value, constants, True)
-    if constants:
-        ctx.__dict__["_constants"] = constants
-    if kept:
-        for name in kept:
-            del ctx.__dict__[name]
-        ctx.__dict__["_kept"] = kept
-        hand_out(ctx)
-    return intermediate
+    keep_values(ctx, args, edges, outputs, options)
 
 
 def _note_view(cls: Any, source: Any, outputs: Any, options: Any, single: bool) -> None:

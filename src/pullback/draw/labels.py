@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from pullback.core.graph import Freed, Node
-from pullback.core.primitive import SavedConstant
+from pullback.core.primitive_node import SavedConstant
 from pullback.core.tensor import Tensor
 
 _parameters: WeakKeyDictionary[type, tuple[str, ...]] = WeakKeyDictionary()  # signatures are slow to read

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from pullback.core.masked import Masked, unmask
-from pullback.core.primitive import Primitive, PrimitiveNode
+from pullback.core.primitive import Primitive
+from pullback.core.primitive_node import PrimitiveNode
 from pullback.core.tensor import Tensor
 from pullback.ops.indexing import Slice, key_of, read, take
 from pullback.ops.registry import Make, Sample, register

@@ -21,7 +21,7 @@ from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.graph import Node, next_number
 from pullback.core.masked import Masked
 from pullback.core.places import same_place
-from pullback.core.primitive import SavedConstant
+from pullback.core.primitive_node import SavedConstant
 from pullback.core.recorded import Recorded
 from pullback.core.saved import unpack
 from pullback.core.tensor import Tensor, wrap

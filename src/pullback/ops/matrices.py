@@ -17,7 +17,7 @@ from pullback.core import arrays
 from pullback.core.engine import current_pass
 from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.masked import Masked
-from pullback.core.primitive import PrimitiveNode
+from pullback.core.primitive_node import PrimitiveNode
 from pullback.ops.axes import conj
 from pullback.ops.complexes import conj as conjugate
 from pullback.ops.shapes import expand_dims, matrix_transpose

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from pullback.core.errors import lesson
-from pullback.core.primitive import _wider
+from pullback.core.primitive import wider
 from pullback.core.tensor import Tensor, wrap
 from pullback.doors.numpy import FUNCTIONS
 from pullback.namespaces import array_api
@@ -111,10 +111,10 @@ def kind_of(values: Iterable[Any]) -> Any:
     kind: Any = None
     for value in values:
         if isinstance(value, Tensor):
-            kind = _wider(kind, type(value))
+            kind = wider(kind, type(value))
         elif isinstance(value, (list, tuple)):
             inner = kind_of(value)
-            kind = kind if inner is None else _wider(kind, inner)
+            kind = kind if inner is None else wider(kind, inner)
     return kind
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays
-from pullback.core.primitive import Primitive, _wider
+from pullback.core.primitive import Primitive, wider
 from pullback.core.tensor import Tensor, wrap
 from pullback.ops.families.functions import introduce, is_operand, not_implemented, refuse_operand
 
@@ -49,7 +49,7 @@ def constant(
             bare_args = []
             for value in args:
                 if isinstance(value, Tensor):
-                    kind = value.__class__ if kind is None else _wider(kind, value.__class__)
+                    kind = value.__class__ if kind is None else wider(kind, value.__class__)
                     value = first = value._array
                 elif not is_operand(value):
                     return unsupported(name, value)

@@ -12,7 +12,8 @@ import numpy as np
 
 from pullback.core import arrays
 from pullback.core.masked import Masked
-from pullback.core.primitive import Primitive, PrimitiveNode
+from pullback.core.primitive import Primitive
+from pullback.core.primitive_node import PrimitiveNode
 from pullback.core.tensor import Tensor
 
 ndarray = np.ndarray

@@ -14,7 +14,8 @@ from pullback.core.dual import OPEN, dual_at
 from pullback.core.elision import made, temporary
 from pullback.core.graph import NOT_A_TENSOR, next_number
 from pullback.core.places import familiar, outside
-from pullback.core.primitive import Primitive, SavedConstant, bare
+from pullback.core.primitive import Primitive
+from pullback.core.primitive_node import SavedConstant, bare
 from pullback.core.recycling import LARGE, compute, watch
 from pullback.core.rules import fit
 from pullback.core.saved import pack
