@@ -41,6 +41,7 @@ from pullback.doors import numpy as numpy_door
 from pullback.ops.registry import REGISTRY, Record, samples_of
 
 numpy_door.fill()  # registers the operators that only this door needs
+assert pb.special  # and this the special functions
 
 CHECKS: dict[str, tuple[Callable[[Record], None], Callable[[Record], bool]]] = {}
 

@@ -11,7 +11,7 @@ from pullback.core.primitive import Primitive
 from pullback.core.tensor import Tensor
 from pullback.doors.numpy import open_door as _open_door
 from pullback.namespaces import array_api as _array_api
-from pullback.namespaces import linalg, special
+from pullback.namespaces import linalg
 from pullback.ops.bind import bind as _bind
 from pullback.ops.creation import tensor
 from pullback.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
@@ -20,6 +20,7 @@ if _TYPE_CHECKING:
     from pullback import check, draw
     from pullback.check import GradcheckError, gradcheck, gradgradcheck
     from pullback.draw import make_dot
+    from pullback.namespaces import special
 
 _bind(_array_api)
 _open_door(Tensor)
@@ -66,6 +67,7 @@ _LATE = {
     "gradcheck": "pullback.check",
     "gradgradcheck": "pullback.check",
     "make_dot": "pullback.draw",
+    "special": "pullback.namespaces.special",
 }
 
 
@@ -75,7 +77,7 @@ def __getattr__(name: str) -> _Any:
     from importlib import import_module
 
     module = import_module(_LATE[name])
-    value = module if _LATE[name] == f"pullback.{name}" else getattr(module, name)
+    value = module if _LATE[name].endswith(f".{name}") else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -3,14 +3,14 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from pullback.autograd import function, graph
+from pullback.autograd import function
 from pullback.core.anomaly import detect_anomaly, set_detect_anomaly
 from pullback.core.differentiate import backward, grad
 from pullback.core.function import Function, once_differentiable
 from pullback.core.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 
 if _TYPE_CHECKING:
-    from pullback.autograd import checkpoint, forward_ad, functional
+    from pullback.autograd import checkpoint, forward_ad, functional, graph
     from pullback.check import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
@@ -43,6 +43,7 @@ _LATE = {
     "functional": "pullback.autograd.functional",
     "gradcheck": "pullback.check",
     "gradgradcheck": "pullback.check",
+    "graph": "pullback.autograd.graph",
 }
 
 

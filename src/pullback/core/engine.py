@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextvars
 import itertools
 import operator
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -167,7 +166,9 @@ def _on_fresh_stack(function: Callable[[], Pass]) -> Pass:
         except BaseException as error:
             outcome[1] = error
 
-    thread = threading.Thread(target=target, name="pullback nested backward")
+    from threading import Thread  # rarely needed, and slow to import
+
+    thread = Thread(target=target, name="pullback nested backward")
     thread.start()
     thread.join()
     if outcome[1] is not None:

@@ -5,8 +5,8 @@ The node holds the leaf, and the graph holds the node; the leaf knows its node o
 
 from __future__ import annotations
 
-import threading
 import weakref
+from _thread import allocate_lock
 from sys import getrefcount
 from typing import Any
 
@@ -17,7 +17,7 @@ from pullback.core.hooks import Hooks
 from pullback.core.references import IN_A_LIST
 
 #: Held while a leaf finds its node, and while a gradient is added to another.
-accumulating = threading.Lock()
+accumulating = allocate_lock()
 
 
 class Leaf:

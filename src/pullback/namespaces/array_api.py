@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import pullback.ops.all  # noqa: F401 - fills the registry
-from pullback.namespaces import linalg, special  # noqa: F401 - the extensions, as attributes
+from pullback.namespaces import linalg  # noqa: F401 - an extension, as an attribute
 from pullback.ops.registry import REGISTRY
 
 __array_api_version__ = "2025.12"
@@ -27,3 +27,13 @@ _constants: dict[str, Any] = {"e": np.e, "pi": np.pi, "inf": np.inf, "nan": np.n
 #: Everything that `pullback` shows under the same name.
 _exports: dict[str, Any] = {**_operators, **_dtypes, **_constants}
 globals().update(_exports)
+
+
+def __getattr__(name: str) -> Any:
+    """The extension ``special``, which is imported when it is first named."""
+    if name != "special":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from pullback.namespaces import special
+
+    globals()[name] = special
+    return special

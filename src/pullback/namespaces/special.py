@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pullback.ops.all  # noqa: F401 - fills the registry
+import pullback.ops.all
+import pullback.ops.special  # noqa: F401 - fills the registry
 from pullback.ops.registry import REGISTRY
 from pullback.ops.special.airy import airy
 from pullback.ops.special.integrals import fresnel, shichi, sici

@@ -1,4 +1,4 @@
-"""Imports every module of operators, so that the registry is full."""
+"""Imports every module of operators that `import pullback` brings; special functions register when they are first named."""
 
 from pullback.ops import (
     activations,
@@ -23,7 +23,6 @@ from pullback.ops import (
     shapes,
     solving,
     sorting,
-    special,
     spectra,
     statistics,
 )
@@ -51,7 +50,6 @@ __all__ = [
     "shapes",
     "solving",
     "sorting",
-    "special",
     "spectra",
     "statistics",
 ]
