@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+import numpy as _numpy  # noqa: F401 - first: imported halfway through the package it takes a fifth longer
+
 from pullback import autograd, doors
 from pullback.core.errors import DerivativeRefused
 from pullback.core.function import Function, once_differentiable
