@@ -30,7 +30,7 @@ import numpy as np
 from pullback.core import arrays, modes
 from pullback.core.differentiate import grad as _grad
 from pullback.core.errors import lesson
-from pullback.core.graph import Node, next_number, reach
+from pullback.core.graph import Node, reach
 from pullback.core.leaving import running_transforms
 from pullback.core.recorded import Recorded
 from pullback.core.tangents import at, carries, settled
@@ -74,12 +74,7 @@ class Variable(Node):
 
     def __init__(self, kind: Any, array: Any, edge: Any) -> None:
         self.open = True
-        self._edges = (edge,) if edge else ()
-        self._number = next_number()
-        self._saved = None
-        self._hooks = None
-        self._kind = kind
-        self._specs = ((array.shape, arrays.dtype_of(array)),)
+        super().__init__((edge,) if edge else (), kind, array.shape, arrays.dtype_of(array))
 
     def _name(self) -> str:
         return "VariableBackward"

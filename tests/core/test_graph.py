@@ -170,4 +170,4 @@ def test_the_accumulator_of_a_leaf_is_one_object_while_a_graph_lives():
 
 def test_a_bare_node_cannot_be_pulled():
     with pytest.raises(NotImplementedError):
-        Node()._pull([1.0], None)
+        Node((), None, (), None)._pull([1.0], None)

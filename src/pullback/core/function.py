@@ -97,7 +97,7 @@ class Function:
         node = ClearingNode if cls.clear_saved_tensors_on_access else FunctionNode
         space = {"_operator": cls, "__module__": cls.__module__}
         if cls.boxed_grads_call:
-            space["_pull"] = node._pull_generally
+            space["_pull"] = node._pull_watched
         cls._node = type(f"{cls.__name__}Backward", (node,), space)
         cls._backward_cls = cls._node
         cls._signature = None

@@ -98,6 +98,14 @@ class Node:
     saved: Any = _Shown("_saved")
     specs: Any = _Shown("_specs")
 
+    def __init__(self, edges: Iterable[Any], kind: Any, shape: tuple[int, ...], dtype: Any) -> None:
+        """A node with one output that keeps nothing.  Those of operators are made without this, slot by slot."""
+        self._edges = tuple(edges)
+        self._number = next_number()
+        self._saved = self._hooks = None
+        self._kind = kind
+        self._specs = ((shape, dtype),)
+
     def _pull(self, cotangents: list[Any], task: Any) -> Any:
         """Cotangents of the outputs to cotangents of the inputs, one per edge."""
         raise NotImplementedError

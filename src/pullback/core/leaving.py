@@ -40,11 +40,8 @@ class Leaving(Placed):
 
     def _leave_as_value(self, how: str) -> None:
         """Refuse while a transform differentiates what this Tensor depends on, and tell the mode otherwise."""
+        self._cut(how)
         mode = modes.current()
-        if mode is not modes.ON:
-            mode._leaves(self, how)
-        if self._edge is not None:
-            note_cut(self._edge, how)
         if running_transforms and self._edge is not None and mode._recording and mode._settings.watcher is None:
             edge = self._resolved()
             if edge and any(getattr(node, "open", False) for node in reach([edge[0]])[0]):

@@ -145,11 +145,15 @@ class Placed:
                 edge[0]._adopt_buffer(edge[1], self._buffer)
         return self._buffer
 
+    def _cut(self, how: str) -> None:
+        """The value leaves the graph: tell the mode, and remember where."""
+        modes.current()._leaves(self, how)
+        if self._edge is not None:
+            note_cut(self._edge, how)
+
     def detach(self) -> Self:
         """The same memory without gradients; writes to it are noticed by whoever saved this Tensor."""
-        modes.current()._leaves(self, "detach()")
-        if self._edge is not None:
-            note_cut(self._edge, "detach()")
+        self._cut("detach()")
         return self._logged_alias()
 
     def _logged_alias(self) -> Self:
@@ -163,9 +167,7 @@ class Placed:
     @property
     def data(self) -> Self:
         """The same memory, without gradients and without a shared write log (unless the memory is only lent)."""
-        modes.current()._leaves(self, ".data")
-        if self._edge is not None:
-            note_cut(self._edge, ".data")
+        self._cut(".data")
         return self._alias() if self._buffer is None or not self._buffer.borrowed else self._logged_alias()
 
     @data.setter
@@ -189,9 +191,7 @@ class Placed:
                 why="the view and its base share one history.",
                 instead="use y = x.detach().",
             )
-        modes.current()._leaves(self, "detach_()")
-        if self._edge is not None:
-            note_cut(self._edge, "detach_()")
+        self._cut("detach_()")
         if without(self._edge).__class__ is tuple:
             self._shared_buffer().detached = True  # whoever saved this Tensor relied on its place in the graph
         self._edge = None

@@ -1,8 +1,8 @@
 """After the forward of a `Primitive`: where did every array come from that was saved, or set on ctx?"""
 
-from typing import Any
+from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
 from pullback.core import arrays, modes
 from pullback.core.aliased import watch_memory
@@ -14,10 +14,7 @@ from pullback.core.recorded import Recorded
 from pullback.core.saved import Saved, SavedOutput, SavedPlain, pack
 from pullback.core.tensor import Tensor
 
-ndarray = np.ndarray
 _new = object.__new__
-_current = modes.current
-_ON, _OFF = modes.ON, modes.OFF
 
 
 def keep_values(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> None:
@@ -47,8 +44,8 @@ def keep_values(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> 
         watch_memory(ctx, kept, args, edges, outputs)
     if intermediate:
         ctx._saved = Saved(entries or (), Rerun(args, edges, _run_again, options))
-    if _current() is not _ON:
-        _current()._created(ctx)
+    if modes.current() is not modes.ON:
+        modes.current()._created(ctx)
 
 
 def _run_again(ctx: Any, args: list[Any], options: Any) -> Any:

@@ -4,6 +4,8 @@ The same rule runs on bare arrays, and on Tensors where the pass is itself recor
 the graph, intermediates come from a second run of forward, and a value that left the graph makes a delayed error.
 """
 
+from __future__ import annotations
+
 from sys import getrefcount
 from typing import Any, ClassVar
 
@@ -16,10 +18,7 @@ from pullback.core.dual import OPEN
 from pullback.core.graph import Freed, Node
 from pullback.core.lost import freed
 from pullback.core.masked import Masked, unmask
-from pullback.core.outside import (
-    LIMIT,
-    why_refuse,
-)
+from pullback.core.outside import LIMIT, why_refuse
 from pullback.core.packing import Packed
 from pullback.core.recompute import Recomputed, Unvouched, Watcher
 from pullback.core.recorded import Recorded
@@ -31,8 +30,6 @@ from pullback.core.versions import BORROWED
 
 ndarray = np.ndarray
 _new = object.__new__
-_current = modes.current
-_ON, _OFF = modes.ON, modes.OFF
 
 
 class PrimitiveNode(Node):
@@ -127,7 +124,7 @@ class PrimitiveNode(Node):
         ctx, reason = self._recorded(task)
         ctx.needs_input_grad = tuple([task.wants(edge) for edge in self._edges])
         watcher = Watcher([*self._edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]])
-        token = modes.enter(modes.plain(True, _current()._settings.replace(watcher=watcher)))
+        token = modes.enter(modes.plain(True, modes.current()._settings.replace(watcher=watcher)))
         try:
             grads = rules.as_sequence(self, self._operator.backward(ctx, *cotangents))
             grads = self._project(ctx, grads, masked, Recorded.xp)
@@ -335,11 +332,8 @@ def connected(entry: Any, node: PrimitiveNode) -> Any:
 def lent_to_rule(cotangent: Any) -> Any:
     """A cotangent as a rule gets it: a rule that wrote into its cotangent would change those of others."""
     if cotangent.__class__ is ndarray:
-        cotangent = cotangent.view()
-        cotangent.setflags(write=False)
-    elif isinstance(cotangent, Tensor):
-        cotangent = lent(cotangent)
-    return cotangent
+        return arrays.readonly(cotangent)
+    return lent(cotangent) if isinstance(cotangent, Tensor) else cotangent
 
 
 def for_the_walk(grad: Any, kind: Any) -> Any:

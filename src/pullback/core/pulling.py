@@ -63,12 +63,6 @@ class FunctionNode(Ctx):
                 return (array,)
         return self._fit(rules.as_sequence(self, grads), False, task)
 
-    def _pull_generally(self, cotangents: list[Any], task: Any) -> Any:
-        """The same for any number of results, and for rules that want a list."""
-        if task.record or task.running is not None or (self._kept is not None and self._keeps_containers()):
-            return self._pull_watched(cotangents, task)
-        return self._fit(self._call_rule(self._incoming(cotangents, False)), False, task)
-
     def _incoming(self, cotangents: list[Any], record: bool) -> list[Any]:
         """The cotangents as backward gets them: Tensors, contiguous, zeros where nothing came (if wanted)."""
         incoming = []

@@ -11,7 +11,7 @@ from typing import Any
 
 from pullback.core import arrays, dual
 from pullback.core.errors import DerivativeRefused, lesson
-from pullback.core.graph import Node, next_number
+from pullback.core.graph import Node
 from pullback.core.masked import unmask
 from pullback.core.places import recorded_at, same_place
 from pullback.core.tensor import Tensor, wrap
@@ -43,12 +43,7 @@ class Refusal(Node):
         error: type[RuntimeError],
         at: Any,
     ) -> None:
-        self._edges = tuple(edge for edge in edges if edge)
-        self._number = next_number()
-        self._saved = None
-        self._hooks = None
-        self._kind = type(tensor)
-        self._specs = ((tensor._array.shape, tensor.dtype),)
+        super().__init__(filter(None, edges), type(tensor), tensor._array.shape, tensor.dtype)
         self.what, self.why, self.instead, self.error = what, why, instead, error
         self.source = at._name()
         same_place(self, at)
@@ -72,12 +67,7 @@ class Constant(Node):
     __slots__ = ()
 
     def __init__(self, edges: Iterable[Any], tensor: Tensor) -> None:
-        self._edges = tuple(edge for edge in edges if edge)
-        self._number = next_number()
-        self._saved = None
-        self._hooks = None
-        self._kind = type(tensor)
-        self._specs = ((tensor._array.shape, tensor.dtype),)
+        super().__init__(filter(None, edges), type(tensor), tensor._array.shape, tensor.dtype)
 
     def _name(self) -> str:
         return "ConstantBackward"

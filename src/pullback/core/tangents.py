@@ -15,7 +15,7 @@ import numpy as np
 from pullback.core import arrays, dual, modes, views
 from pullback.core.dual import OPEN, Dual, Level, dual_at, without
 from pullback.core.errors import lesson
-from pullback.core.graph import Node, next_number
+from pullback.core.graph import Node
 from pullback.core.masked import unmask
 from pullback.core.places import note
 from pullback.core.recorded import Recorded
@@ -159,12 +159,7 @@ class Primal(Node):
     __slots__ = ("tangent",)
 
     def __init__(self, kind: Any, array: Any, edge: Any, level: Any = None) -> None:
-        self._edges = (edge,) if edge else ()
-        self._number = next_number()
-        self._saved = None
-        self._hooks = None
-        self._kind = kind
-        self._specs = ((array.shape, arrays.dtype_of(array)),)
+        super().__init__((edge,) if edge else (), kind, array.shape, arrays.dtype_of(array))
         self.tangent: Any = None
         note(self)
         if level is not None:

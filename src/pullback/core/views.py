@@ -19,7 +19,7 @@ import numpy as np
 from pullback.core import arrays, dual, modes
 from pullback.core.dual import OPEN, without
 from pullback.core.errors import lesson
-from pullback.core.graph import Node, next_number
+from pullback.core.graph import Node
 from pullback.core.masked import Masked, unmask
 from pullback.core.places import note
 from pullback.core.recorded import Recorded
@@ -111,13 +111,8 @@ class WriteView(Node):
     __slots__ = ("_value_dtype", "steps")
 
     def __init__(self, base: Tensor, value_edge: Any, steps: Steps, value_dtype: Any) -> None:
-        self._edges = (base._resolved(), value_edge)
-        self._number = next_number()
+        super().__init__((base._resolved(), value_edge), type(base), base._array.shape, base.dtype)
         note(self)
-        self._saved = None
-        self._hooks = None
-        self._kind = type(base)
-        self._specs = ((base._array.shape, base.dtype),)
         self.steps = steps
         self._value_dtype = value_dtype
 
@@ -186,13 +181,8 @@ class Overwrite(Node):
     __slots__ = ()
 
     def __init__(self, tensor: Tensor, value_edge: Any) -> None:
-        self._edges = (tensor._resolved(), value_edge)
-        self._number = next_number()
+        super().__init__((tensor._resolved(), value_edge), type(tensor), tensor._array.shape, tensor.dtype)
         note(self)
-        self._saved = None
-        self._hooks = None
-        self._kind = type(tensor)
-        self._specs = ((tensor._array.shape, tensor.dtype),)
 
     def _name(self) -> str:
         return "CopyBackwards"

@@ -18,7 +18,7 @@ from pullback.core import arrays
 from pullback.core.dual import OPEN, dual_at
 from pullback.core.engine import current_pass
 from pullback.core.errors import DerivativeRefused, lesson
-from pullback.core.graph import Node, next_number
+from pullback.core.graph import Node
 from pullback.core.masked import Masked
 from pullback.core.places import same_place
 from pullback.core.primitive_node import SavedConstant
@@ -39,14 +39,9 @@ class Kink(Node):
     __slots__ = ("instead", "operator_name", "where")
 
     def __init__(self, slope: Tensor, where: Any, operator_name: str, instead: str = SMOOTH_LENGTHS) -> None:
-        self._edges = (slope._resolved(),)
-        self._number = next_number()
+        super().__init__((slope._resolved(),), type(slope), slope._array.shape, slope.dtype)
         running = current_pass()
         same_place(self, running.node if running else None)
-        self._saved = None
-        self._hooks = None
-        self._kind = type(slope)
-        self._specs = ((slope._array.shape, slope.dtype),)
         self.where = where
         self.operator_name = operator_name
         self.instead = instead

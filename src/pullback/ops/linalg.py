@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import string
 from typing import Any
 
 import numpy as np
@@ -411,11 +412,7 @@ def _parse(subscripts: str, ndims: list[int]) -> tuple[list[str], str]:
     terms = left.split(",")
     if len(terms) != len(ndims):
         raise ValueError(f"einsum: {subscripts!r} names {len(terms)} operands, but {len(ndims)} were given")
-    free = [
-        name
-        for name in map(chr, [*range(ord("Z"), ord("A") - 1, -1), *range(ord("z"), ord("a") - 1, -1)])
-        if name not in subscripts
-    ]
+    free = [name for name in reversed(string.ascii_letters) if name not in subscripts]
     hidden = [
         ndim - len(term.replace("...", "")) if "..." in term else 0 for term, ndim in zip(terms, ndims, strict=True)
     ]

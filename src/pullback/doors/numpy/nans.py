@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
@@ -82,7 +83,7 @@ def nanmin(
 
 
 def _extremum(ufunc: Any, worst: float, a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any) -> Any:
-    x, axes, kept = arr(a), reductions.axes_of(axis), keepdims is not _NO and bool(keepdims)
+    x, axes, kept = arr(a), reductions.axes_of(axis), reductions.kept(keepdims)
     nan = _is_nan(x)
     result = methods.reduce(ufunc, without_nan(x, worst), axes, None, None, kept, initial, where)
     nothing = np.all(nan, axis=axes, keepdims=kept) if nan.any() else np.False_
@@ -107,39 +108,22 @@ def _present(x: Any, where: Any) -> Any:
     return where if not nan.any() else ~nan if where is True else ~nan & np.asarray(bare(where), dtype=bool)
 
 
-@offers("nanvar")
-def nanvar(
+def _spread(
+    compute: Any,
     a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: float = 0,
-    keepdims: Any = _NO,
-    *,
-    where: Any = True,
-    mean: Any = _NO,
-    correction: Any = _NO,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    ddof: Any,
+    keepdims: Any,
+    where: Any,
+    mean: Any,
+    correction: Any,
 ) -> Any:
-    """``np.nanvar``."""
     x = arr(a, dtype)
     options = {"where": _present(x, where), "mean": mean, "correction": correction}
-    return reductions.var(without_nan(x, 0), axis, None, out, ddof, keepdims, **options)
+    return compute(without_nan(x, 0), axis, None, out, ddof, keepdims, **options)
 
 
-@offers("nanstd")
-def nanstd(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: float = 0,
-    keepdims: Any = _NO,
-    *,
-    where: Any = True,
-    mean: Any = _NO,
-    correction: Any = _NO,
-) -> Any:
-    """``np.nanstd``."""
-    x = arr(a, dtype)
-    options = {"where": _present(x, where), "mean": mean, "correction": correction}
-    return reductions.std(without_nan(x, 0), axis, None, out, ddof, keepdims, **options)
+nanvar = reductions.spread_as("nanvar", functools.partial(_spread, reductions.var))
+nanstd = reductions.spread_as("nanstd", functools.partial(_spread, reductions.std))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ def axes_of(axis: Any) -> Any:
     return tuple(axis) if isinstance(axis, (tuple, list)) else axis
 
 
-def _kept(keepdims: Any) -> bool:
+def kept(keepdims: Any) -> bool:
+    """NumPy's `keepdims`, which may be left out."""
     return keepdims is not np._NoValue and bool(keepdims)
 
 
@@ -31,7 +33,7 @@ def sum_(
     where: Any = True,
 ) -> Any:
     """``np.sum``."""
-    return methods.reduce(np.add, a, axes_of(axis), dtype, out, _kept(keepdims), initial, where)
+    return methods.reduce(np.add, a, axes_of(axis), dtype, out, kept(keepdims), initial, where)
 
 
 @offers("prod")
@@ -45,7 +47,7 @@ def prod(
     where: Any = True,
 ) -> Any:
     """``np.prod``."""
-    return methods.reduce(np.multiply, a, axes_of(axis), dtype, out, _kept(keepdims), initial, where)
+    return methods.reduce(np.multiply, a, axes_of(axis), dtype, out, kept(keepdims), initial, where)
 
 
 @offers("max", "amax")
@@ -53,7 +55,7 @@ def max_(
     a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
 ) -> Any:
     """``np.max``."""
-    return methods.reduce(np.maximum, a, axes_of(axis), None, out, _kept(keepdims), initial, where)
+    return methods.reduce(np.maximum, a, axes_of(axis), None, out, kept(keepdims), initial, where)
 
 
 @offers("min", "amin")
@@ -61,13 +63,13 @@ def min_(
     a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
 ) -> Any:
     """``np.min``."""
-    return methods.reduce(np.minimum, a, axes_of(axis), None, out, _kept(keepdims), initial, where)
+    return methods.reduce(np.minimum, a, axes_of(axis), None, out, kept(keepdims), initial, where)
 
 
 @offers("ptp")
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
     """``np.ptp``: largest minus smallest."""
-    options = {"axis": axes_of(axis), "keepdims": _kept(keepdims)}
+    options = {"axis": axes_of(axis), "keepdims": kept(keepdims)}
     return into(out, xp.max(arr(a), **options) - xp.min(arr(a), **options))
 
 
@@ -76,7 +78,7 @@ def mean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
     """``np.mean``."""
-    x, axis, keepdims = arr(a, dtype), axes_of(axis), _kept(keepdims)
+    x, axis, keepdims = arr(a, dtype), axes_of(axis), kept(keepdims)
     if where is True:
         return into(out, xp.mean(x, axis=axis, keepdims=keepdims))
     x = floating(x)
@@ -89,64 +91,65 @@ def _counted(x: Any, where: Any, axis: Any, keepdims: bool) -> Any:
     return np.asarray(np.sum(mask, axis=axis, keepdims=keepdims), dtype=x.dtype)
 
 
-@offers("var")
-def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: float = 0,
-    keepdims: Any = False,
-    *,
-    where: Any = True,
-    mean: Any = np._NoValue,
-    correction: Any = np._NoValue,
-) -> Any:
-    """``np.var``."""
-    return into(out, _spread(xp.var, a, axis, dtype, ddof, keepdims, where, mean, correction))
+def spread_as(name: str, compute: Any) -> Any:
+    """NumPy's signature of the variances and deviations, around ``compute`` of its arguments in that order."""
 
+    @offers(name)
+    def spread(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        ddof: float = 0,
+        keepdims: Any = np._NoValue,
+        *,
+        where: Any = True,
+        mean: Any = np._NoValue,
+        correction: Any = np._NoValue,
+    ) -> Any:
+        return compute(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
-@offers("std")
-def std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: float = 0,
-    keepdims: Any = False,
-    *,
-    where: Any = True,
-    mean: Any = np._NoValue,
-    correction: Any = np._NoValue,
-) -> Any:
-    """``np.std``."""
-    return into(out, _spread(xp.std, a, axis, dtype, ddof, keepdims, where, mean, correction))
+    spread.__name__, spread.__doc__ = name, f"``np.{name}``."
+    return spread
 
 
 def _spread(
-    operator: Any, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: Any, where: Any, centre: Any, correction: Any
+    operator: Any,
+    a: Any,
+    axis: Any,
+    dtype: Any,
+    out: Any,
+    ddof: Any,
+    keepdims: Any,
+    where: Any,
+    centre: Any,
+    correction: Any,
 ) -> Any:
     """The variance or deviation; written out where some entries are left out, or the mean is given."""
-    x, axis, keepdims = arr(a, dtype), axes_of(axis), _kept(keepdims)
+    x, axis, keepdims = arr(a, dtype), axes_of(axis), kept(keepdims)
     if correction is not np._NoValue:
         if ddof:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
     if where is True and centre is np._NoValue:
-        return operator(x, axis=axis, correction=ddof, keepdims=keepdims)
+        return into(out, operator(x, axis=axis, correction=ddof, keepdims=keepdims))
     x = floating(x)
     if centre is np._NoValue:
         centre = mean(x, axis, keepdims=True, where=where)
     squares = xp.where(where, xp.square(xp.abs(x - centre)), 0)
     freedom = np.maximum(_counted(x, where, axis, keepdims) - ddof, 0)
     variance = xp.sum(squares, axis=axis, keepdims=keepdims) / np.asarray(freedom, dtype=squares.dtype)
-    return variance if operator is xp.var else xp.sqrt(variance)
+    return into(out, variance if operator is xp.var else xp.sqrt(variance))
+
+
+var = spread_as("var", functools.partial(_spread, xp.var))
+std = spread_as("std", functools.partial(_spread, xp.std))
 
 
 @offers("average")
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False) -> Any:
     """``np.average``: a mean with weights."""
-    x, axis, keepdims = arr(a), axes_of(axis), _kept(keepdims)
+    x, axis, keepdims = arr(a), axes_of(axis), kept(keepdims)
     if weights is None:
         result = xp.mean(x, axis=axis, keepdims=keepdims)
         total = xp.full_like(result, count(tuple(x.shape), axis))
