@@ -1,0 +1,19 @@
+"""Each test runs on this library and, where it is installed, on torch itself: so the test asserts what torch does."""
+
+import importlib
+
+import pytest
+
+
+@pytest.fixture(params=["pullback.torch", pytest.param("torch", marks=pytest.mark.torch)])
+def torch(request):
+    """The module under test, under torch's name."""
+    module = importlib.import_module(request.param)
+    yield module
+    module.set_grad_enabled(True)
+
+
+@pytest.fixture
+def here(torch):
+    """True when this library runs, False when torch does: for the few places where they differ on purpose."""
+    return torch.__name__ != "torch"
