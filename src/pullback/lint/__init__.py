@@ -9,10 +9,10 @@
 
 from __future__ import annotations
 
-from pullback.lint import rules as _rules  # noqa: F401 - registers them
 from pullback.lint.config import Config
 from pullback.lint.finding import Finding
-from pullback.lint.rule import RULES, Rule
+from pullback.lint.rule import Rule
+from pullback.lint.rules import RULES
 from pullback.lint.run import files, lint_file, lint_text
 
 __all__ = ["RULES", "Config", "Finding", "Rule", "files", "lint_file", "lint_text"]

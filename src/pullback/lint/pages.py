@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import NamedTuple
 
-from pullback.lint.rule import RULES, Rule
-from pullback.lint.rules import THEMES
+from pullback.lint.rule import Rule
+from pullback.lint.rules import RULES, THEMES
 
 SECTIONS = ("What it does", "Why it is bad", "Example", "Use instead")
 
@@ -56,8 +56,14 @@ def as_markdown() -> str:
         "",
         "What `pullback lint` looks for in the classes that derive from `torch.autograd.Function`, `pullback.Function` and",
         "`pullback.Primitive`. It reads source and runs nothing. `pullback lint --explain PB201` prints one of these pages.",
-        "The examples begin with `import torch` and `from torch.autograd import Function`. This page is written by",
-        "`python docs/make_rules.py`, from the docstrings in `src/pullback/lint/rules/`.",
+        "This page is written by `python docs/make_rules.py`, from the docstrings in `src/pullback/lint/rules/`. The examples",
+        "begin with these lines, or with `import torch` and so on:",
+        "",
+        "```python",
+        "import pullback.torch as torch",
+        "from pullback.torch.autograd import Function",
+        "from pullback.torch.autograd.function import once_differentiable",
+        "```",
         "",
         "| code | fault | grade | repaired by `--fix` |",
         "|---|---|---|---|",

@@ -13,7 +13,8 @@ from pullback.lint.analysis import Analysis
 from pullback.lint.config import Config
 from pullback.lint.finding import Finding
 from pullback.lint.operators import operators
-from pullback.lint.rule import RULES, Hit, Rule
+from pullback.lint.rule import Hit, Rule
+from pullback.lint.rules import RULES
 from pullback.lint.source import Source, Unreadable, read
 
 _CLASS = re.compile(r"\bclass\s+\w+\s*\([^)]*(?:Function|Primitive)\b")
@@ -68,8 +69,6 @@ def lint_text(text: str, path: str = "<text>", config: Config | None = None) -> 
     >>> [finding.code for finding in lint_text(PREAMBLE + page(RULES["PB301"]).example)]
     ['PB301']
     """
-    import pullback.lint.rules  # noqa: F401 - registers them
-
     config = config or Config()
     if _CLASS.search(text) is None:
         return []  # nothing that a rule speaks about: most files of most projects

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from pullback.lint.finding import Finding
-from pullback.lint.rule import RULES
+from pullback.lint.rules import RULES
 
 _LEVEL = {"error": "error", "warning": "warning", "style": "note"}
 

@@ -118,6 +118,7 @@ def instance_called(source: Source, analyses: list[Analysis]) -> Iterator[Hit]:
             def backward(ctx, grad):
                 return 2 * grad
 
+
         def double(x):
             return Double()(x)  # PB103
 
@@ -130,6 +131,7 @@ def instance_called(source: Source, analyses: list[Analysis]) -> Iterator[Hit]:
             @staticmethod
             def backward(ctx, grad):
                 return 2 * grad
+
 
         def double(x):
             return Double.apply(x)

@@ -71,13 +71,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do it; returns the exit status: 0 nothing found, 1 findings, 2 wrong usage."""
-    from pullback.lint.rule import RULES
+    from pullback.lint.config import BadConfig, Config, load
+    from pullback.lint.rules import RULES
 
     if arguments.explain or arguments.rules:
         return _tell(arguments.explain)
     select, ignore = _codes(arguments.select), _codes(arguments.ignore)
-    import pullback.lint.rules  # noqa: F401 - registers them
-
     for code in [*select, *ignore]:
         if not any(known.startswith(code) for known in RULES):
             return _complain(f"there is no rule {code}; --rules names them all")
@@ -85,8 +84,6 @@ def run(arguments: argparse.Namespace) -> int:
     missing = [path for path in paths if str(path) != "-" and not path.exists()]
     if missing:
         return _complain(f"there is no file or folder {missing[0]}")
-    from pullback.lint.config import BadConfig, Config, load
-
     try:
         config = Config() if arguments.isolated else load(_start(paths))
     except BadConfig as error:
@@ -165,7 +162,7 @@ def _closing(findings: Sequence[Finding], count: int, repaired: int) -> str:
 
 def _tell(code: str | None) -> int:
     from pullback.lint import pages
-    from pullback.lint.rule import RULES
+    from pullback.lint.rules import RULES
 
     if code is None:
         for known in sorted(RULES):
