@@ -150,6 +150,7 @@ def captured_tensor(analysis: Analysis) -> Iterator[Hit]:
     Example
         weight = torch.ones(3, requires_grad=True)
 
+
         class Weighted(Function):
             @staticmethod
             def forward(ctx, x):

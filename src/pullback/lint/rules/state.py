@@ -149,6 +149,7 @@ def state_outside(analysis: Analysis) -> Iterator[Hit]:
     Example
         cache = {}
 
+
         class Square(Function):
             @staticmethod
             def forward(ctx, x):
