@@ -505,6 +505,53 @@ def test_a_forward_that_writes_into_its_input_cannot_run_again():
         grad(g, x)
 
 
+def test_a_forward_that_writes_into_what_it_made_runs_again():
+    def compute(x):
+        parts = pb.zeros(2)
+        parts[0] = x
+        parts[1:] += pb.exp(x)
+        parts[1] *= x
+        return parts.sum() * 1
+
+    x = leaf(X)
+    made = derivatives(saving(compute).apply, x, 2)
+    direct = derivatives(saving(lambda x: x + x * pb.exp(x)).apply, x, 2)
+    np.testing.assert_allclose(values(made), values(direct))
+
+
+def test_a_forward_that_writes_into_what_it_made_and_keeps_it_runs_again():
+    class Writes(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            cube = pb.ones(())
+            cube *= x
+            cube *= x
+            ctx.square = cube * 1
+            ctx.save_for_backward(cube)
+            return cube * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (square,) = ctx.saved_tensors
+            return g * (2 * square + ctx.square)
+
+    np.testing.assert_allclose(values(derivatives(Writes.apply, leaf(X), 3)), [3 * X**2, 6 * X, 6])
+
+
+def test_a_forward_that_writes_into_a_tensor_from_outside_does_not_write_again():
+    calls = pb.zeros(())
+
+    def compute(x):
+        calls.__iadd__(1)
+        return pb.exp(x)
+
+    x = leaf(X)
+    (g,) = grad(saving(compute).apply(x), x, create_graph=True)
+    with teaches(DerivativeRefused, notes=["wrote into a Tensor that it did not make"]):
+        grad(g, x)
+    assert calls.item() == 1
+
+
 def test_an_input_changed_since_is_no_input_for_a_second_run():
     x = leaf(X)
     a = x * 1

@@ -51,10 +51,11 @@ class Unvouched(Exception):
 class Rerun:
     """The arguments of a call, kept so that its forward can run again.
 
-    ``impossible`` is the reason why it cannot, if there is one (it wrote into its arguments).
+    `impossible` is the reason why it cannot, if there is one (it wrote into its arguments); `written` are weak references to
+    the memory into which it wrote, and which is its own if nobody keeps it.
     """
 
-    __slots__ = ("_arguments", "call", "impossible", "options")
+    __slots__ = ("_arguments", "_impossible", "_written", "call", "options")
 
     def __init__(
         self,
@@ -63,6 +64,7 @@ class Rerun:
         call: Callable[..., Any],
         options: Any = None,
         impossible: str = "",
+        written: tuple[Any, ...] = (),
     ) -> None:
         self._arguments = [
             (True, pack(a, (a,), (edge,))) if isinstance(a, Tensor) else (False, a)
@@ -70,7 +72,13 @@ class Rerun:
         ]
         self.call = call  # takes the node as an argument: holding it here would make a cycle
         self.options = options
-        self.impossible = impossible
+        self._impossible, self._written = impossible, written
+
+    def why_not(self) -> str:
+        """Why forward cannot run again; empty where it can."""
+        if any(buffer() is not None for buffer in self._written):
+            return "forward wrote into a Tensor that it did not make, so it cannot be run again."
+        return self._impossible
 
     def arguments(self, node: Node) -> list[Any]:
         """The arguments, checked to be what they were."""
@@ -83,7 +91,7 @@ class Recomputed:
 
     def __init__(self, node: Any, rerun: Rerun) -> None:
         self.node = node
-        self.trouble = rerun.impossible
+        self.trouble = rerun.why_not()
         self.watcher = Watcher(node._edges)
         self.ctx: Any = None
         self._rerun, self._elsewhere = rerun, None

@@ -44,7 +44,10 @@ class Buffer:
         The memory was recorded: ``numpy()`` hands it out read-only.
     """
 
-    __slots__ = ("_cell", "_cells", "_wide", "borrowed", "detached", "locked", "version", "viewed", "views")
+    __slots__ = (
+        *("__weakref__", "_cell", "_cells", "_wide"),
+        *("borrowed", "detached", "locked", "version", "viewed", "views"),
+    )
 
     def __init__(self, borrowed: bool = False, locked: bool = False) -> None:
         self.version = 0
