@@ -28,7 +28,8 @@ class Case:
         estimator), or where the author erred.
     torch_second
         Second derivatives in torch: "right", "wrong" (a number), "raises". Right means: the derivative of the first
-        gradient.
+        gradient. "meant" where no such thing can be told: the first gradient uses a value whose own gradient is
+        another one than its derivative.
     refused
         Where pullback refuses: "" (nowhere: all orders are right), "forward", "first", "second" or "third".
     warns

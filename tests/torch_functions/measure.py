@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from torch_functions.case import Case, generator
 
-STEP = 1e-5
+STEP, LONG_STEP = 1e-5, 2e-2  # the latter where single precision is used inside
 
 
 @dataclass
@@ -117,10 +117,11 @@ def pairing(found: list[np.ndarray], by: list[np.ndarray]) -> float:
     return float(sum(np.sum(w.conj().astype(complex) * g).real for g, w in zip(found, by, strict=True)))
 
 
-def by_differences(torch: Any, point: Point, order: int, attempt: int, step: float = STEP) -> tuple[list[Any], float]:
+def by_differences(torch: Any, point: Point, order: int, attempt: int) -> tuple[list[Any], float]:
     """A direction, and the derivative of ``scalar(order - 1)`` along it by central differences (of fourth order)."""
     rng = generator(f"{point.case.name} direction {attempt}")
     wanted = point.case.differentiated()
+    step = LONG_STEP if point.case.loose else STEP
     inputs = [direction(rng, a) if w else None for a, w in zip(point.inputs, wanted, strict=True)]
     seeds = [direction(rng, a) for a in point.seeds]
 

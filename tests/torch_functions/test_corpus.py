@@ -21,7 +21,6 @@ from torch_functions.case import Case
 from torch_functions.record import RECORDS, flat, record, verdict
 
 import pullback.torch as library
-from pullback.core.errors import DerivativeRefused
 
 CASES = loading.cases("pullback")
 TORCH = json.loads(RECORDS.read_text())
@@ -89,13 +88,13 @@ def test_higher_derivatives(name: str, order: int) -> None:
     with warned(case):
         point = measure.start(library, case)
         if not stands(case, order):
-            with pytest.raises(DerivativeRefused):
+            with pytest.raises(RuntimeError, match="is refused|once_differentiable"):
                 measure.derivatives(library, point, order)
             return
         found = measure.derivatives(library, point, order)
-        if order == 2 and case.torch_second == "right":
+        if order == 2 and case.torch_second in {"right", "meant"}:
             same(found, TORCH[name]["second"], case)
-        if case.smooth or order == 2:
+        if case.torch_second != "meant" and (case.smooth or order == 2):
             check_differences(point, found, order)
 
 
@@ -116,4 +115,5 @@ def test_records_are_what_torch_gives(name: str) -> None:
                 found[field], TORCH[name][field], rtol=max(case.loose, 1e-6), atol=max(case.loose, 1e-8)
             )
         assert verdict(torch, case, 1) == ("right" if case.exact else "wrong")
-        assert verdict(torch, case, 2) == case.torch_second
+        if case.torch_second != "meant":
+            assert verdict(torch, case, 2) == case.torch_second
