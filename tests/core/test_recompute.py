@@ -552,6 +552,72 @@ def test_a_forward_that_writes_into_a_tensor_from_outside_does_not_write_again()
     assert calls.item() == 1
 
 
+def test_a_number_that_stays_where_all_inputs_move_alike_is_no_constant():
+    class Ratio(pb.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.ratio = (a.item() + 1) / (b.item() + 1)
+            ctx.save_for_backward(b)
+            return (a + 1) / (b + 1)
+
+        @staticmethod
+        def backward(ctx, g):
+            (b,) = ctx.saved_tensors
+            return g / (b + 1), -g * ctx.ratio / (b + 1)
+
+    a, b = leaf(3.0), leaf(1.0)
+    found = grad(Ratio.apply(a, b), (a, b), create_graph=True)
+    with teaches(DerivativeRefused, "ctx.ratio"):
+        grad(sum(found), b)
+
+
+def test_a_mask_from_data_is_a_constant_around_the_point():
+    class Gate(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            mask = pb.astype(x.detach() > 0, pb.float64)
+            ctx.save_for_backward(x, mask)
+            return x * x * mask
+
+        @staticmethod
+        def backward(ctx, g):
+            x, mask = ctx.saved_tensors
+            return 2 * g * x * mask
+
+    np.testing.assert_allclose(values(derivatives(Gate.apply, leaf(X), 2)), [2 * X, 2])
+
+
+def test_what_is_written_after_it_was_saved_by_an_operator_is_remembered_in_a_second_run():
+    def compute(x):
+        p = pb.exp(x)
+        q = p * x
+        r = p.reshape(1)
+        r[0] -= x
+        p *= q
+        return p * 1
+
+    x = leaf(X)
+    direct = derivatives(saving(lambda x: (pb.exp(x) - x) * (pb.exp(x) * x)).apply, x, 3)
+    np.testing.assert_allclose(values(derivatives(saving(compute).apply, x, 3)), values(direct))
+
+
+def test_what_backward_writes_after_an_operator_saved_it_is_remembered():
+    class Exp(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return pb.exp(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            slope = pb.exp(x)
+            slope *= g
+            return slope
+
+    np.testing.assert_allclose(values(derivatives(Exp.apply, leaf(X), 4)), [np.exp(X)] * 4)
+
+
 def test_an_input_changed_since_is_no_input_for_a_second_run():
     x = leaf(X)
     a = x * 1

@@ -5,6 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 from torch.autograd import Function
+
 from torch_functions.case import Case, constant, normal, positive, uniform
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import scipy.linalg
 import torch
 from torch.autograd import Function
+
 from torch_functions.case import Case, definite, normal, positive, regular
 
 

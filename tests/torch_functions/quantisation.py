@@ -5,6 +5,7 @@ import math
 import numpy as np
 import torch
 from torch.autograd import Function
+
 from torch_functions.case import Case, constant, normal, positive, uniform
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from torch_functions import loading, measure
 
 RECORDS = Path(__file__).with_name("records.json")

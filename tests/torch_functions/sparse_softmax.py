@@ -2,6 +2,7 @@
 
 import torch
 from torch.autograd import Function
+
 from torch_functions.case import Case, constant, normal, positive, spread
 
 

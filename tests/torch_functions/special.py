@@ -7,6 +7,7 @@ import scipy.special
 import torch
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
+
 from torch_functions.case import Case, constant, normal, positive, uniform
 
 

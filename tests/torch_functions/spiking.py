@@ -4,6 +4,7 @@ import math
 
 import torch
 from torch.autograd import Function
+
 from torch_functions.case import Case, normal, positive, spread
 
 

@@ -3,6 +3,7 @@
 import torch
 import torch.nn.functional as F
 from torch.autograd import Function
+
 from torch_functions.case import Case, normal, spread
 
 
