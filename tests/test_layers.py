@@ -49,6 +49,7 @@ CORE_ORDER = (
         "engine",
         "recorded",
         "versions",
+        "past",
         "references",
         "wrapping",
         "leaf",
