@@ -80,8 +80,8 @@ def check(
     >>> report.faults[0].name, report.faults[0].found, report.faults[0].expected
     ('wrong-gradient', '3', '6')
     """
-    names = _chosen(only, skip)
-    report, specimen = _prepare(fn, inputs, order, seed, library)
+    names = chosen(only, skip)
+    report, specimen = prepare(fn, inputs, order, seed, library)
     if specimen is None:
         return report
     if executor is not None:
@@ -91,7 +91,7 @@ def check(
     for name in names:
         if progress is not None:
             progress(name)
-        report.outcomes.append(_run(name, specimen))
+        report.outcomes.append(run_probe(name, specimen))
     return report
 
 
@@ -103,7 +103,8 @@ def assert_ok(fn: Any, inputs: Sequence[Any] | None = None, **options: Any) -> R
     return report
 
 
-def _chosen(only: Iterable[str], skip: Iterable[str]) -> list[str]:
+def chosen(only: Iterable[str], skip: Iterable[str]) -> list[str]:
+    """The names of the probes that are asked for, in the order in which they run."""
     only, skip = list(only), list(skip)
     for name in [*only, *skip]:
         if name not in PROBES:
@@ -111,7 +112,8 @@ def _chosen(only: Iterable[str], skip: Iterable[str]) -> list[str]:
     return [name for name in PROBES if (not only or name in only) and name not in skip]
 
 
-def _prepare(fn: Any, inputs: Sequence[Any] | None, order: int, seed: int, library: str) -> tuple[Report, Specimen | None]:
+def prepare(fn: Any, inputs: Sequence[Any] | None, order: int, seed: int, library: str) -> tuple[Report, Specimen | None]:
+    """The report to fill, and the specimen; None in its place where nothing can be examined, and the report says why."""
     world = world_of(fn, library)
     findings = findings_of(fn)
     report = Report(name_of(fn), _where(fn), world.name, seed=seed, order=order, findings=findings)
@@ -165,7 +167,7 @@ def _split(given: Sequence[Any], world: Any) -> tuple[tuple[Any, ...], tuple[int
     return tuple(arguments), tuple(wanted)
 
 
-def _run(name: str, specimen: Specimen) -> Outcome:
+def run_probe(name: str, specimen: Specimen) -> Outcome:
     """One probe; what goes wrong inside it ends there."""
     outcome = Outcome(name)
     start = time.perf_counter()
@@ -181,8 +183,8 @@ def _run(name: str, specimen: Specimen) -> Outcome:
 
 
 def _remote(fn: Any, inputs: Any, order: int, seed: int, library: str, name: str) -> Outcome:
-    _, specimen = _prepare(fn, inputs, order, seed, library)
-    return _run(name, specimen) if specimen is not None else Outcome(name, "inconclusive")
+    _, specimen = prepare(fn, inputs, order, seed, library)
+    return run_probe(name, specimen) if specimen is not None else Outcome(name, "inconclusive")
 
 
 # ----------------------------------------------------------------------------------------------------- facts of a target

@@ -87,17 +87,12 @@ def _composed(specimen: Specimen, outcome: Outcome) -> None:
 
     square = replace(specimen, function=squared)
     square.__dict__.pop("first", None)
-    before = len(outcome.faults)
     try:
         _one(specimen, square.derivative(specimen.rng), outcome)
     except Exception as error:
         if outcome.verdict == "pass":
             _refused(specimen, 2, error, outcome)
         return
-    if len(outcome.faults) > before and specimen.once:
-        outcome.faults[-1].name = "once-differentiable-leaks"
-    elif specimen.once and outcome.verdict != "fault":
-        outcome.note("declared once_differentiable")
 
 
 def _refused(specimen: Specimen, level: int, error: BaseException, outcome: Outcome) -> None:
@@ -114,6 +109,8 @@ def _refused(specimen: Specimen, level: int, error: BaseException, outcome: Outc
 def _blame(specimen: Specimen, outcome: Outcome) -> None:
     """Give a wrong second derivative the name of its cause."""
     for fault in outcome.faults:
+        if specimen.once:
+            fault.name = "once-differentiable-leaks"
         if fault.name in {"once-differentiable-leaks", "kink"}:
             continue
         name, what = _cause(specimen)
