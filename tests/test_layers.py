@@ -71,6 +71,7 @@ CORE_ORDER = (
     ),
     *(
         "packing",
+        "raw_saved",
         "refusal",
         "recompute",
         "rules",
