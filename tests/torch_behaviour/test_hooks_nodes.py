@@ -161,18 +161,17 @@ def test_a_prehook_gets_and_gives_one_gradient_per_result(torch):
         seen.append([g is None for g in gs])
         return tuple(None if g is None else g * 2 for g in gs)
 
-    x = torch.rand(3, 3, requires_grad=True)
-    for use, expected in (
-        ((True, True), [False, False]),
-        ((True, False), [False, True]),
-        ((False, True), [True, False]),
-    ):
+    x = torch.tensor([[2.0, 0.5], [0.5, 1.0]], requires_grad=True)
+    weights = torch.tensor([1.0, 3.0])
+    for use, expected in (((1, 1), [False, False]), ((1, 0), [False, True]), ((0, 1), [True, False])):
         grads = []
         for hooked in (False, True):
-            var, mean = torch.var_mean(x, dim=0)
+            values, vectors = torch.linalg.eigh(x)
+            assert values.grad_fn is vectors.grad_fn
             if hooked:
-                var.grad_fn.register_prehook(hook)
-            total = sum(r.sum() for r, used in zip((var, mean), use, strict=True) if used)
+                values.grad_fn.register_prehook(hook)
+            results = (values * weights).sum(), (vectors[0] ** 2 * weights).sum()
+            total = sum(result for result, used in zip(results, use, strict=True) if used)
             grads.append(torch.autograd.grad(total, x)[0])
         assert torch.allclose(grads[1], grads[0] * 2)
         assert seen.pop() == expected
