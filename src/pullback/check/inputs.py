@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback.check.probing.specimen import plain
+from pullback.check.source import differentiated
 from pullback.check.worlds import World
 
 
@@ -41,7 +42,7 @@ def proposed(fn: Any, seed: int, world: World) -> tuple[Any, ...] | None:
     needed = [p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.KEYWORD_ONLY)]
     call = fn.apply if isinstance(fn, type) and hasattr(fn, "apply") else fn
     rng = np.random.default_rng(seed)
-    for guess in _guesses(needed, rng):
+    for guess in _guesses(needed, rng, differentiated(fn)):
         made = [world.tensor(a) if isinstance(a, np.ndarray) else a for a in guess]
         try:
             with np.errstate(all="ignore"):
@@ -52,8 +53,13 @@ def proposed(fn: Any, seed: int, world: World) -> tuple[Any, ...] | None:
     return None
 
 
-def _guesses(parameters: list[inspect.Parameter], rng: np.random.Generator) -> Any:
+def _guesses(parameters: list[inspect.Parameter], rng: np.random.Generator, known: frozenset[str]) -> Any:
     count = len(parameters)
+    tensors = [p.name in known for p in parameters]
+    if any(tensors) and not all(tensors):
+        for shape in ((3, 4), (4,), (3, 3)):
+            for number in (0.5, 2, None, True):
+                yield tuple(_by_annotation(p, rng.uniform(0.3, 1.7, shape)) if t else number for p, t in zip(parameters, tensors, strict=True))
 
     def arrays(shapes: list[tuple[int, ...]]) -> list[Any]:
         return [_by_annotation(p, rng.uniform(0.3, 1.7, s)) for p, s in zip(parameters, shapes, strict=True)]
@@ -61,10 +67,10 @@ def _guesses(parameters: list[inspect.Parameter], rng: np.random.Generator) -> A
     for shapes in ([(3, 4)] * count, [(3, 3)] * count, [(4,)] * count, [(3, 4), (4, 3), (3,)][:count], [(3, 4), (5, 4), (5,)][:count]):
         if len(shapes) == count:
             yield tuple(arrays(list(shapes)))
-    for tensors in range(count - 1, 0, -1):  # the last ones are numbers
+    for first in range(count - 1, 0, -1):  # the last ones are numbers
         for number in (0.5, 2, None, True):
-            yield (*arrays([(3, 4)] * count)[:tensors], *[number] * (count - tensors))
-            yield (*arrays([(4,)] * count)[:tensors], *[number] * (count - tensors))
+            yield (*arrays([(3, 4)] * count)[:first], *[number] * (count - first))
+            yield (*arrays([(4,)] * count)[:first], *[number] * (count - first))
 
 
 def _by_annotation(parameter: inspect.Parameter, array: np.ndarray) -> Any:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
-from pullback.check.probing import PROBES
+from pullback.check.probing import ORDER, PROBES
 from pullback.check.probing.faults import CATALOGUE
-
-ORDER = ("values", "orders", "contract", "state", "layouts", "dtypes", "edges", "modes")
 
 
 def as_text() -> str:

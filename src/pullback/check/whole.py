@@ -6,12 +6,13 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pullback.check.inputs import declared, proposed
-from pullback.check.probing import PROBES, Outcome, Specimen
+from pullback.check.probing import ORDER, PROBES, Outcome, Specimen
 from pullback.check.probing.outcome import Fault
 from pullback.check.probing.specimen import plain
 from pullback.check.source import findings_of
@@ -92,6 +93,8 @@ def check(
         if progress is not None:
             progress(name)
         report.outcomes.append(run_probe(name, specimen))
+        if report.outcomes[-1].ends_it:
+            break
     return report
 
 
@@ -109,7 +112,7 @@ def chosen(only: Iterable[str], skip: Iterable[str]) -> list[str]:
     for name in [*only, *skip]:
         if name not in PROBES:
             raise ValueError(f"there is no probe {name!r}; there are {', '.join(PROBES)}")
-    return [name for name in PROBES if (not only or name in only) and name not in skip]
+    return [name for name in ORDER if (not only or name in only) and name not in skip]
 
 
 def prepare(fn: Any, inputs: Sequence[Any] | None, order: int, seed: int, library: str) -> tuple[Report, Specimen | None]:
@@ -143,12 +146,22 @@ def prepare(fn: Any, inputs: Sequence[Any] | None, order: int, seed: int, librar
             warnings.simplefilter("ignore")
             specimen.first.outputs  # noqa: B018 - runs forward once
     except Exception as error:
+        if "in-place" in str(error) and "leaf" in str(error):  # it writes into its arguments, which must not be leaves then
+            return report, _on_copies(specimen, report)
         text = (str(error).splitlines() or [""])[0][:200]
         outcome = Outcome("forward")
-        outcome.add(Fault("forward-raises", f"{type(error).__name__}: {text}", inputs=report.inputs, where=specimen.line_of("forward")))
+        name = "input-written" if "mark_dirty" in "".join([text, *getattr(error, "__notes__", ())]) else "forward-raises"
+        outcome.add(Fault(name, f"{type(error).__name__}: {text}", inputs=report.inputs, where=specimen.line_of("forward")))
         report.outcomes.append(outcome)
         return report, None
     return report, specimen
+
+
+def _on_copies(specimen: Specimen, report: Report) -> Specimen:
+    """The specimen with copies of its arguments: what forward writes into is an intermediate value then."""
+    report.inputs += "   (given as copies: forward writes in place)"
+    changed = replace(specimen, copies=True)
+    return replace(changed, function=changed.calling(specimen.function))
 
 
 def _split(given: Sequence[Any], world: Any) -> tuple[tuple[Any, ...], tuple[int, ...]]:

@@ -5,4 +5,7 @@ from pullback.check.probing.outcome import Fault, Outcome, Verdict
 from pullback.check.probing.probe import PROBES, Probe
 from pullback.check.probing.specimen import Specimen
 
-__all__ = ["PROBES", "Fault", "Outcome", "Probe", "Specimen", "Verdict"]
+#: The order in which they run: what ends everything is found first.
+ORDER = ("values", "orders", "contract", "state", "layouts", "dtypes", "edges", "modes")
+
+__all__ = ["ORDER", "PROBES", "Fault", "Outcome", "Probe", "Specimen", "Verdict"]

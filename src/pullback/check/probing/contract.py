@@ -8,6 +8,7 @@ import numpy as np
 
 from pullback.check.probing.outcome import Fault, Outcome
 from pullback.check.probing.probe import probe
+from pullback.check.probing.raising import line_in, raised
 from pullback.check.probing.specimen import Specimen, flat
 from pullback.check.probing.watch import Pulled, Witness, watched
 from pullback.check.worlds import as_tuple
@@ -43,32 +44,8 @@ def _pull(specimen: Specimen, cotangents: Sequence[np.ndarray | None], outcome: 
     try:
         return specimen.run().pull(*cotangents)
     except Exception as error:
-        _raises(specimen, error, outcome)
+        raised(specimen, error, outcome)
         return None
-
-
-def _raises(specimen: Specimen, error: BaseException, outcome: Outcome) -> None:
-    """An error of backward, told apart by what the engines say."""
-    text = " ".join(str(error).split())
-    if "returned an incorrect number of gradients" in text or "gradients than" in text:
-        name = "gradient-count"
-    elif "invalid gradient" in text and "shape" in text:
-        name = "gradient-shape"
-    else:
-        name = "backward-raises"
-    outcome.add(Fault(name, f"{type(error).__name__}: {text[:200]}", inputs=specimen.shown(), where=_line(error, specimen)))
-
-
-def _line(error: BaseException, specimen: Specimen) -> str:
-    """The innermost line of the user's file that an error went through."""
-    file = specimen.line_of("backward").rpartition(":")[0]
-    found = ""
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == file:
-            found = f"{file}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return found or specimen.line_of("backward")
 
 
 # ------------------------------------------------------------------------------------------------------ what is returned
@@ -187,7 +164,7 @@ def _repeated(specimen: Specimen, cotangents: list[np.ndarray], outcome: Outcome
         first, second = call.pull(*cotangents), call.pull(*cotangents)
     except Exception as error:
         text = (str(error).splitlines() or [""])[0][:160]
-        outcome.add(Fault("not-repeatable", f"the second pass raises {type(error).__name__}: {text}", where=_line(error, specimen)))
+        outcome.add(Fault("not-repeatable", f"the second pass raises {type(error).__name__}: {text}", where=line_in(error, specimen)))
         return
     for k, (a, b) in enumerate(zip(first, second, strict=True)):
         if a is not None and b is not None and not _close(b, a, 1e-12):
@@ -210,7 +187,7 @@ def _each_output(specimen: Specimen, cotangents: list[np.ndarray], outcome: Outc
         except Exception as error:
             text = (str(error).splitlines() or [""])[0][:160]
             message = f"with output {k} alone backward raises {type(error).__name__}: {text}"
-            outcome.add(Fault("undefined-cotangent", message, where=_line(error, specimen)))
+            outcome.add(Fault("undefined-cotangent", message, where=line_in(error, specimen)))
             return
     for j, total in enumerate(whole or []):
         summed = [part[j] for part in parts if part[j] is not None]
@@ -241,7 +218,7 @@ def _subsets(specimen: Specimen, cotangents: list[np.ndarray], reference: list[n
         except Exception as error:
             text = (str(error).splitlines() or [""])[0][:160]
             message = f"with only {names} needing a gradient, backward raises {type(error).__name__}: {text}"
-            outcome.add(Fault("subset-raises", message, where=_line(error, specimen), inputs=specimen.shown()))
+            outcome.add(Fault("subset-raises", message, where=line_in(error, specimen), inputs=specimen.shown()))
             continue
         for k, gradient in zip(subset, found, strict=True):
             expected = reference[wanted.index(k)]

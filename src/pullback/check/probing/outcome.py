@@ -45,6 +45,11 @@ class Outcome:
     seconds: float = 0.0
     curves: dict[str, Any] = field(default_factory=dict)  # what the page draws
 
+    @property
+    def ends_it(self) -> bool:
+        """Whether nothing more can be examined after this."""
+        return any(fault.name in {"random-forward", "backward-raises", "gradient-count"} for fault in self.faults)
+
     def add(self, fault: Fault) -> None:
         """Note a fault; of each name the first counts."""
         self.verdict = "fault"

@@ -44,6 +44,7 @@ class Specimen:
     name: str = ""
     argument_names: tuple[str, ...] = ()
     once: bool = False
+    copies: bool = False  # the arguments are given as copies, because forward writes into them
     level: int = 1  # of the derivative that this function is itself: 2 for a gradient's
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -83,6 +84,16 @@ class Specimen:
         chosen = self.wanted if wanted is None else tuple(wanted)
         self.world.seed(self.seed)
         return self.world.vjp(self.function, self.make(arguments, chosen), chosen)
+
+    def calling(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """How a function is called: with copies of its arguments, if it writes into them."""
+        if not self.copies:
+            return function
+
+        def on_copies(*arguments: Any) -> Any:
+            return function(*[a * 1 if k in self.wanted else a for k, a in enumerate(arguments)])
+
+        return on_copies
 
     @cached_property
     def first(self) -> Call:

@@ -7,6 +7,7 @@ import numpy as np
 from pullback.check.probing import jacobian
 from pullback.check.probing.outcome import Fault, Outcome
 from pullback.check.probing.probe import probe
+from pullback.check.probing.raising import raised
 from pullback.check.probing.specimen import MANY, Specimen, flat
 from pullback.check.probing.watch import forward_mode
 
@@ -29,7 +30,13 @@ def values(specimen: Specimen, outcome: Outcome) -> None:
     if numbers > MANY or flat(specimen.outputs).size > MANY:
         outcome.unsure(f"{numbers} numbers are too many to move one by one; give smaller inputs")
         return
-    matrices = jacobian.pulled(specimen)
+    try:
+        matrices = jacobian.pulled(specimen)
+    except Exception as error:
+        if specimen.level > 1:
+            raise
+        raised(specimen, error, outcome)
+        return
     for position, matrix in zip(specimen.wanted, matrices, strict=True):
         judge(specimen, position, matrix, outcome)
     outcome.tried.append(f"{numbers} numbers in {len(specimen.wanted)} arguments, order {specimen.level}")

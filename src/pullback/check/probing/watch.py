@@ -75,7 +75,7 @@ def watched(specimen: Specimen) -> tuple[Witness, Callable[..., Any]] | None:
         members["setup_context"] = staticmethod(_setup(target, witness))
     else:
         members["forward"] = staticmethod(_forward(target, witness))
-    return witness, type(target.__name__, (target,), members).apply  # type: ignore[attr-defined]
+    return witness, specimen.calling(type(target.__name__, (target,), members).apply)  # type: ignore[attr-defined]
 
 
 def _forward(target: type, witness: Witness) -> Callable[..., Any]:
