@@ -66,6 +66,11 @@ CATALOGUE: dict[str, Entry] = {
         "see the error; it is the rule's own.",
         ("PB206", "PB302", "PB301", "PB309", "PB205", "PB104", "PB105"),
     ),
+    "undefined-cotangent": Entry(
+        "backward mishandles an incoming gradient that is not there",
+        "with set_materialize_grads(False) an output that nobody used arrives as None.",
+        "ask `if grad is not None`, or leave materialising on.",
+    ),
     "gradient-count": Entry(
         "backward returns another number of gradients than forward has arguments",
         "each gradient belongs to the argument at its place; a shifted one is another argument's.",
@@ -76,6 +81,28 @@ CATALOGUE: dict[str, Entry] = {
         "a gradient has another shape than its argument",
         "torch sums what happens to fit, silently; the result is off by the number of copies.",
         "sum over the axes along which the argument was broadcast: grad.sum(axis), or sum_to_size(x.shape).",
+    ),
+    "gradient-dtype": Entry(
+        "a gradient has another dtype than its argument",
+        "torch casts it silently: precision is lost, or memory doubled.",
+        "compute in the dtype of the argument; no fixed .float().",
+    ),
+    "precision-lost": Entry(
+        "double-precision inputs give single-precision results",
+        "half of the digits are lost, silently.",
+        "no fixed .float() or dtype=float32 in forward: x.dtype.",
+    ),
+    "saved-value-written": Entry(
+        "backward writes into a saved value",
+        "a saved argument belongs to the caller, and a second backward reads it again.",
+        "a new value instead of an in-place method.",
+        ("PB404",),
+    ),
+    "not-repeatable": Entry(
+        "a second backward pass gives another result",
+        "retain_graph, higher derivatives and Jacobians pull back through the same node several times.",
+        "leave what was saved as it is; keep nothing that changes between passes.",
+        ("PB404", "PB603"),
     ),
     "upstream-missing": Entry(
         "backward does not multiply by the incoming gradient",
@@ -137,18 +164,6 @@ CATALOGUE: dict[str, Entry] = {
         "a new value: grad * ..., or grad.clone() first.",
         ("PB403",),
     ),
-    "saved-value-written": Entry(
-        "backward writes into a saved value",
-        "a saved argument belongs to the caller, and a second backward reads it again.",
-        "a new value instead of an in-place method.",
-        ("PB404",),
-    ),
-    "not-repeatable": Entry(
-        "a second backward pass gives another result",
-        "retain_graph, higher derivatives and Jacobians pull back through the same node several times.",
-        "leave what was saved as it is; keep nothing that changes between passes.",
-        ("PB404", "PB603"),
-    ),
     "jvp-disagrees": Entry(
         "jvp and backward are not transposes of each other",
         "forward mode and reverse mode give different derivatives of one function.",
@@ -203,16 +218,6 @@ CATALOGUE: dict[str, Entry] = {
         "empty batches and scalars occur in every program.",
         "operations that take any shape.",
     ),
-    "gradient-dtype": Entry(
-        "a gradient has another dtype than its argument",
-        "torch casts it silently: precision is lost, or memory doubled.",
-        "compute in the dtype of the argument; no fixed .float().",
-    ),
-    "precision-lost": Entry(
-        "double-precision inputs give single-precision results",
-        "half of the digits are lost, silently.",
-        "no fixed .float() or dtype=float32 in forward: x.dtype.",
-    ),
     "dtype-fails": Entry(
         "backward raises, or is far off, in a dtype that forward takes",
         "programs run in float32 and in half precision.",
@@ -227,11 +232,6 @@ CATALOGUE: dict[str, Entry] = {
         "the value overflows where the function does not",
         "large inputs occur; a stabler form of the same function stays finite.",
         "subtract the maximum before exp, use log1p, expm1, logaddexp, softplus.",
-    ),
-    "undefined-cotangent": Entry(
-        "backward mishandles an incoming gradient that is not there",
-        "with set_materialize_grads(False) an output that nobody used arrives as None.",
-        "ask `if grad is not None`, or leave materialising on.",
     ),
     "mark-missing": Entry(
         "an output that is constant almost everywhere looks differentiable",

@@ -7,7 +7,7 @@ import numpy as np
 from pullback.check.probing import jacobian
 from pullback.check.probing.outcome import Fault, Outcome
 from pullback.check.probing.probe import probe
-from pullback.check.probing.raising import raised
+from pullback.check.probing.raising import line_in, raised
 from pullback.check.probing.specimen import MANY, Specimen, flat
 from pullback.check.probing.watch import forward_mode
 
@@ -35,7 +35,7 @@ def values(specimen: Specimen, outcome: Outcome) -> None:
     except Exception as error:
         if specimen.level > 1:
             raise
-        raised(specimen, error, outcome)
+        _not_each_alone(specimen, error, outcome)
         return
     for position, matrix in zip(specimen.wanted, matrices, strict=True):
         judge(specimen, position, matrix, outcome)
@@ -108,6 +108,8 @@ def judge(specimen: Specimen, position: int, matrix: np.ndarray, outcome: Outcom
             "(straight-through), which no difference can confirm"
         )
         return
+    if specimen.level == 1 and not _reentrant(specimen, outcome):
+        return
     row, column = found.worst
     verdict = found.findings[row, column].verdict if (row, column) in found.findings else "mismatch"
     fault_name = "kink" if verdict in {"kink", "jump", "edge"} else _named(seen.name)
@@ -128,6 +130,31 @@ def judge(specimen: Specimen, position: int, matrix: np.ndarray, outcome: Outcom
             facts={"argument": name, "pattern": seen.name, "order": specimen.level},
         )
     )
+
+
+def _not_each_alone(specimen: Specimen, error: Exception, outcome: Outcome) -> None:
+    """backward raises for one output at a time; perhaps not for all of them together."""
+    try:
+        specimen.run().pull(*specimen.cotangents(specimen.rng))
+    except Exception as whole:
+        raised(specimen, whole, outcome)
+        return
+    text = f"with only one of the outputs used, backward raises {type(error).__name__}: {_line(error)}"
+    outcome.add(Fault("undefined-cotangent", text, inputs=specimen.shown(), where=line_in(error, specimen)))
+
+
+def _reentrant(specimen: Specimen, outcome: Outcome) -> bool:
+    """Whether the same node, pulled back twice, gives the same twice; if not, no Jacobian can be made of it."""
+    call = specimen.run()
+    cotangents = specimen.cotangents(specimen.rng)
+    first, second = (flat(call.pull(*cotangents)) for _ in range(2))
+    if np.allclose(first, second, rtol=1e-10, atol=0, equal_nan=True):
+        return True
+    worst = int(np.nan_to_num(np.abs(first - second), nan=np.inf).argmax())
+    fault = Fault("not-repeatable", "the second backward pass gives another result", where=specimen.line_of("backward"))
+    fault.found, fault.expected, fault.inputs = _number(second[worst]), _number(first[worst]), specimen.shown()
+    outcome.add(fault)
+    return False
 
 
 def _named(pattern: str) -> str:

@@ -26,7 +26,7 @@ class EagerWorld(World):
             pairs = [(outputs[k], c) for k, c in zip(differentiable, cotangents, strict=True) if c is not None]
             if not pairs:
                 return [None] * len(inputs)
-            given = [self.tensor(c) if isinstance(c, np.ndarray) else c for _, c in pairs]
+            given = [self.tensor(np.asarray(c)) if isinstance(c, (np.ndarray, np.generic)) else c for _, c in pairs]
             found = self.pull([y for y, _ in pairs], inputs, given, False)
             return [None if g is None else self.array(g) for g in found]
 
