@@ -13,6 +13,7 @@ import pullback as pb
 from pullback.core.tensor import Tensor
 from pullback.ops.registry import REGISTRY, samples_of
 
+assert pb.special  # registers them
 RECORDS = {name.removeprefix("special."): r for name, r in REGISTRY.items() if name.startswith("special.")}
 
 
