@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,18 @@ Multiply = binary(
     numbers_count=True,
     doc="``a * b``.  vjp: ā = ȳ b*, b̄ = ȳ a*",
 )
+
+
+def _inverse(b: Any) -> Any:
+    try:
+        return 1 / b
+    except ZeroDivisionError:  # a number of Python's: arrays give an infinity
+        return math.inf if isinstance(b, (int, float)) else complex("nan")
+
+
 Divide = binary(
     "divide",
-    lambda b: 1 / b,
+    _inverse,
     lambda a, b: -a / b / b,
     node_name="DivBackward0",
     numbers_count=True,
