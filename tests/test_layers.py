@@ -24,6 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"namespaces", "linalg", "fft"}),  # the same operators under each ecosystem's names
     frozenset({"doors"}),  # ways in for programs that were written for another library
     frozenset({"transforms"}),
+    frozenset({"implicit"}),  # what solvers find, by the implicit function theorem
     frozenset({"check"}),
     frozenset({"lint"}),
     frozenset({"draw"}),
@@ -49,6 +50,7 @@ CORE_ORDER = (
         "engine",
         "recorded",
         "versions",
+        "past",
         "references",
         "wrapping",
         "leaf",
@@ -71,6 +73,7 @@ CORE_ORDER = (
     ),
     *(
         "packing",
+        "raw_saved",
         "refusal",
         "recompute",
         "rules",
