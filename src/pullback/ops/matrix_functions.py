@@ -14,7 +14,7 @@ from pullback.ops.registry import Make, Sample, register
 
 #: Coefficients of the Padé approximant of order 13, and the norm up to which it is exact to double precision
 #: (Higham 2005, "The scaling and squaring method for the matrix exponential revisited").
-_PADE = tuple([math.factorial(26 - k) * math.comb(13, k) // math.factorial(13) for k in range(14)])
+_PADE = tuple([float(math.factorial(26 - k) * math.comb(13, k) // math.factorial(13)) for k in range(14)])
 _REACH = 5.371920351148152
 
 
