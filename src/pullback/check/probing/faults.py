@@ -116,18 +116,6 @@ CATALOGUE: dict[str, Entry] = {
         "the gradient of this argument; or make it a plain value that requires none.",
         ("PB310", "PB306", "PB301", "PB304"),
     ),
-    "gradient-of-output-dropped": Entry(
-        "the incoming gradient of one of several outputs is not used",
-        "whoever uses that output gets a wrong gradient.",
-        "add its part, or ctx.mark_non_differentiable(output).",
-        ("PB304",),
-    ),
-    "gradients-swapped": Entry(
-        "the gradients of two arguments stand in each other's place",
-        "shapes fit, nothing complains, both are wrong.",
-        "return them in the order of forward's arguments.",
-        ("PB305", "PB306"),
-    ),
     "not-linear": Entry(
         "backward is not linear in the incoming gradient",
         "a vector-Jacobian product is linear in the vector; what is clipped, squared or normalised depends on the scale of the "
@@ -169,6 +157,26 @@ CATALOGUE: dict[str, Entry] = {
         "forward mode and reverse mode give different derivatives of one function.",
         "jvp(v) = J v, backward(w) = J^T w, for the same J.",
     ),
+    "layout-dependent": Entry(
+        "the result depends on how an array lies in memory",
+        "a transposed or expanded incoming gradient is what sum() and .T give; a kernel that walks memory reads other numbers.",
+        "make it contiguous before reading memory: grad.contiguous().",
+    ),
+    "broadcast-fails": Entry(
+        "gradients are wrong or raise for arguments that broadcast",
+        "forward takes them.",
+        "sum each gradient over the axes along which its argument was broadcast.",
+    ),
+    "empty-fails": Entry(
+        "backward raises for an empty or a 0-d array that forward takes",
+        "empty batches and scalars occur in every program.",
+        "operations that take any shape.",
+    ),
+    "derivative-by-hand": Entry(
+        "the derivative is not the one that was written by hand",
+        "one of the two is wrong; the check tells which.",
+        "see the numbers.",
+    ),
     "intermediate-saved": Entry(
         "the second derivative is wrong: a value computed in forward is saved",
         "recording is off inside forward, so what flows through this value is missing at second order, silently.",
@@ -203,21 +211,6 @@ CATALOGUE: dict[str, Entry] = {
         "users rely on what a class says of itself.",
         "a backward that can be differentiated that often, or a smaller `order`.",
     ),
-    "layout-dependent": Entry(
-        "the result depends on how an array lies in memory",
-        "a transposed or expanded incoming gradient is what sum() and .T give; a kernel that walks memory reads other numbers.",
-        "make it contiguous before reading memory: grad.contiguous().",
-    ),
-    "broadcast-fails": Entry(
-        "gradients are wrong or raise for arguments that broadcast",
-        "forward takes them.",
-        "sum each gradient over the axes along which its argument was broadcast.",
-    ),
-    "empty-fails": Entry(
-        "backward raises for an empty or a 0-d array that forward takes",
-        "empty batches and scalars occur in every program.",
-        "operations that take any shape.",
-    ),
     "dtype-fails": Entry(
         "backward raises, or is far off, in a dtype that forward takes",
         "programs run in float32 and in half precision.",
@@ -232,12 +225,6 @@ CATALOGUE: dict[str, Entry] = {
         "the value overflows where the function does not",
         "large inputs occur; a stabler form of the same function stays finite.",
         "subtract the maximum before exp, use log1p, expm1, logaddexp, softplus.",
-    ),
-    "mark-missing": Entry(
-        "an output that is constant almost everywhere looks differentiable",
-        "a mask in floating point requires a gradient, and takes part in later derivatives.",
-        "ctx.mark_non_differentiable(mask).",
-        ("PB406",),
     ),
     "tensor-on-ctx": Entry(
         "an argument or a result is kept as an attribute of ctx",
@@ -260,11 +247,6 @@ CATALOGUE: dict[str, Entry] = {
         "a transform that the class claims to support fails or gives another result",
         "generate_vmap_rule and vmap are promises.",
         "operations only, no data-dependent control flow; or a vmap rule of its own.",
-    ),
-    "derivative-by-hand": Entry(
-        "the derivative is not the one that was written by hand",
-        "one of the two is wrong; the check tells which.",
-        "see the numbers.",
     ),
 }
 
