@@ -22,6 +22,7 @@ from pullback.core.dual import OPEN, without
 from pullback.core.errors import lesson
 from pullback.core.graph import Node
 from pullback.core.masked import Masked, unmask
+from pullback.core.past import remember
 from pullback.core.places import note
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Leaf, Tensor, wrap
@@ -202,8 +203,11 @@ class Overwrite(Node):
         return Masked(zeros, lambda: arrays.zeros(cotangent.shape, np.dtype(bool), xp))
 
 
-def check_writable(tensor: Tensor) -> None:
-    """Refuse in-place writes into memory that cannot be written, and those that the graph cannot describe."""
+def check_writable(tensor: Tensor, gradients: bool = False) -> None:
+    """Refuse in-place writes into memory that cannot be written, and those that the graph cannot describe.
+
+    `gradients` says that what is written has gradients.
+    """
     array = tensor._array
     if isinstance(array, np.ndarray) and not array.flags.writeable:
         borrowed = tensor._buffer is not None and tensor._buffer.borrowed
@@ -224,7 +228,7 @@ def check_writable(tensor: Tensor) -> None:
         return
     if view.base._edge.__class__ is Leaf:
         _refuse_leaf("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if view.forbidden and (view.edge is not None or view.base.requires_grad):
+    if view.forbidden and (gradients or view.edge is not None or view.base.requires_grad):
         raise lesson(
             RuntimeError,
             f"{view.forbidden} and is being modified inplace. This behavior is forbidden.",
@@ -263,7 +267,8 @@ def become(target: Tensor, result: Tensor) -> Tensor:
 
 def _fill(target: Tensor, value: Tensor) -> Any:
     """Write the elements of `value` into the memory of `target`.  Returns the place of `value` in the graph."""
-    check_writable(target)
+    edge = value._resolved()
+    check_writable(target, edge is not None)
     old, new = target._array, value._array
     if LIVE:
         batches.check_room(old, new)
@@ -275,7 +280,6 @@ def _fill(target: Tensor, value: Tensor) -> Any:
             instead="the same operation out of place: y = x + other.",
         )
     _check_cast(arrays.dtype_of(new), arrays.dtype_of(old))
-    edge = value._resolved()
     own(target)
     if arrays.is_mutable(target._array):
         target._array[...] = new
@@ -331,12 +335,15 @@ def _move_retained_grad(target: Tensor, old: Any, new: Any) -> None:
 
 
 def own(target: Tensor) -> None:
-    """Copy memory that was only lent (a cotangent) before it is written."""
+    """Before a write: copy memory that was only lent (a cotangent), remember what a recorded rule may have saved."""
     if before_writing is not None:
         before_writing(target)
-    buffer = target._buffer
-    if buffer is None or not buffer.borrowed:
-        return
+    if target._buffer is not None and target._buffer.borrowed:
+        _own_borrowed(target, target._buffer)
+    remember(target)
+
+
+def _own_borrowed(target: Tensor, buffer: Buffer) -> None:
     view = target._view
     base = target if view is None else view.base
     if isinstance(base._array, np.ndarray):
