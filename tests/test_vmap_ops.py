@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pullback as pb
-from numeric import Call, as_list, bare, directions_like, inner, pull, size_of, tensors, with_gradient
+from numeric import Call, bare, directions_like, inner, pull, size_of, tensors, with_gradient
 from pullback.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from pullback.batching import looping, mapped
 from pullback.core.tensor import Tensor
@@ -235,7 +236,10 @@ def nested(many: Many) -> None:
 #: (operator, check) -> why it does not hold.
 EXCEPTIONS: dict[tuple[str, str], str] = {}
 #: Operators that run entry by entry, and why.
-LOOPS: dict[str, str] = {}
+LOOPS: dict[str, str] = dict.fromkeys(
+    ("nonzero", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
+    "the shape of the result depends on the numbers, which here happen to give one shape",
+)
 
 
 @pytest.mark.parametrize("name", REGISTRY)
@@ -253,3 +257,9 @@ def test_vmap_agrees_with_the_loop(name: str) -> None:
                 with pytest.raises(Exception):  # noqa: B017, PT011 - whatever the reason says
                     function(many)
     assert bool(looping.LOOPED) is (name in LOOPS), looping.LOOPED
+
+
+def test_the_page_names_the_operators_that_run_entry_by_entry() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "vmap.md").read_text()
+    listed = page.partition("run once per example:")[2].partition(".")[0]
+    assert [name.strip("` \n") for name in listed.split(",")] == sorted(LOOPS)

@@ -6,16 +6,17 @@ entry; its namespace computes on the values with one rule per function.  A Tenso
 forward mode.  Batches nest: the value may be a `Batched` of an earlier batch.
 
 * ``batched.py``      the array, its batch, and the way in and out
-* ``elementwise.py``, ``reductions.py``, ``shapes.py``, ``products.py``, ``linear.py``, ``indexing.py``   batching rules, in families
-* ``space.py``        the namespace; what Python's operators and NumPy's functions do with a batched array
+* ``elementwise.py``, ``reductions.py``, ``shapes.py``, ``products.py``, ``linear.py``, ``indexing.py``   the batching rules
+* ``space.py``        the namespace, which holds the rules
+* ``operators.py``    the same rules under the names of Python's operators and NumPy's functions
 * ``crossing.py``     the operators at the border, with their derivatives
 * ``looping.py``      the way that always works: entry by entry
 * ``functions.py``    users' Functions with a ``vmap`` of their own
 * ``mapping.py``      `vmap` itself
 """
 
-from pullback.batching import functions, looping, space
+from pullback.batching import functions, looping, operators, space
 from pullback.batching.batched import Batch, Batched
-from pullback.batching.mapping import mapped, pull_batch
+from pullback.batching.mapping import mapped, pull_batch, pull_entries
 
-__all__ = ["Batch", "Batched", "functions", "looping", "mapped", "pull_batch", "space"]
+__all__ = ["Batch", "Batched", "functions", "looping", "mapped", "operators", "pull_batch", "pull_entries", "space"]

@@ -120,7 +120,7 @@ class Batched:
         return arrays.in_numpy(self.value)
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
-        return namespace_of_batch(self.batch)
+        return namespace_of_batch(self.batch, self)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -179,7 +179,7 @@ class Batched:
         return self._shared().tolist()
 
 
-#: The namespace object of a batch; set by `pullback.batching.space`.
+#: ``namespace_of_batch(batch, example)``: the namespace object of a batch; set by `pullback.batching.space`.
 namespace_of_batch: Any = None
 
 
@@ -204,8 +204,7 @@ def namespace_for(values: Iterable[Any]) -> Any:
     first: Any = None
     for value in values:
         if value.__class__ is Batched:
-            batch = batch_of(values)
-            return namespace_of_batch(batch)
+            return namespace_of_batch(batch_of(values), value)
         if first is None and hasattr(value, "dtype"):
             first = value
     return np if first is None else arrays.namespace(first)

@@ -1,7 +1,7 @@
 """The operators at the border of a batch: arrays enter it, leave it, and are shared by all its entries.
 
-Each is linear, and each is the adjoint of another one.  What is shared gets the *sum* of the cotangents of the entries, but only by a
-pass from outside: while the batch is open, a derivative is that of each entry.
+Each is linear, and each is the adjoint of another one.  What is shared gets the *sum* of the cotangents of the entries, but only
+by a pass from outside: while the batch is open, a derivative is that of each entry.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ class CrossingNode(PrimitiveNode):
     """A node that knows the batch, apart from what a rule may save."""
 
     __slots__ = ("axis", "batch")
+    axis: int
+    batch: Batch
 
     def _shadow(self) -> Any:
         shadow = super()._shadow()
@@ -93,6 +95,7 @@ class Leave(Primitive):
 class Share(Primitive):
     """An array from outside, the same for every entry; a view.  vjp: x̄ = the sum of ȳ over the entries"""
 
+    quotient = staticmethod(lambda node, part: part(0))  # see `pullback.ops.kinks`
     view = True
     linear = True
     node_base = CrossingNode
@@ -206,7 +209,7 @@ def share(args: Any, bare: list[Any], edges: list[Any], options: dict[str, Any])
                 for batch in missing:
                     x = Share.apply(x, batch=batch)
                 args[k], bare[k], edges[k] = x, x._array, x._resolved()
-    return batched.namespace_of_batch(ordered[-1])
+    return batched.namespace_of_batch(ordered[-1], next((a for a in bare if a.__class__ is Batched), None))
 
 
 def widest(xp: Any, values: Any) -> Any:
@@ -215,7 +218,7 @@ def widest(xp: Any, values: Any) -> Any:
     found = batch_of(values)
     if found is None or (known is not None and known.level >= found.level):
         return xp
-    return batched.namespace_of_batch(found)
+    return batched.namespace_of_batch(found, next(v for v in values if v.__class__ is Batched))
 
 
 def share_one(x: Tensor, options: dict[str, Any]) -> Tensor:

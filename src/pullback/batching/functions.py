@@ -1,7 +1,7 @@
 """User's Functions within a batch.
 
-Without more ado, forward and backward run once, on Tensors that show the shape of one entry.  A Function with a ``vmap`` of its own
-gets whole arrays and says where the batch is in its results; its backward runs on the entries all the same.
+Without more ado, forward and backward run once, on Tensors that show the shape of one entry.  A Function with a ``vmap`` of its
+own gets whole arrays and says where the batch is in its results; its backward runs on the entries all the same.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pullback.batching.crossing import enter, leave, share
 from pullback.batching.looping import innermost
 from pullback.core import batches as machine
 from pullback.core.errors import lesson
+from pullback.core.function import Function
 from pullback.core.tensor import Tensor
 
 
@@ -32,14 +33,14 @@ def for_function(cls: Any, args: Any) -> tuple[Any, Any]:
         return args, cls.forward
     args = list(args)
     share(args, bare, [a._resolved() if isinstance(a, Tensor) else None for a in args], {})
-    own = getattr(cls, "vmap", None)
-    if own is None:
+    own = cls.vmap
+    if own is Function.vmap:
         return tuple(args), cls.forward
     if cls.generate_vmap_rule:
         raise lesson(
             RuntimeError,
-            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap staticmethod. "
-            "Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity.",
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
+            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity.",
             instead="one of the two.",
         )
     if not cls.separate:
@@ -64,8 +65,8 @@ def _by_own_rule(cls: Any, own: Any, args: tuple[Any, ...], batch: Batch) -> Any
     if not isinstance(found, tuple) or len(found) != 2:
         raise lesson(
             RuntimeError,
-            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the "
-            f"output. Got a {type(found).__name__}: {cls.__name__}",
+            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with "
+            f"the output. Got a {type(found).__name__}: {cls.__name__}",
             instead="return outputs, out_dims.",
         )
     outputs, out_dims = found

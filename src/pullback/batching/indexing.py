@@ -7,6 +7,8 @@ entry, so they are moved there.
 
 from __future__ import annotations
 
+import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -79,7 +81,11 @@ class Place:
         shapes = []
         for k in places:
             item = entries[k]
-            shapes += [i.shape for i in np.nonzero(np.asarray(item))] if _is_array(item) and _kind(item) == "b" else [np.shape(item)]
+            shapes += (
+                [i.shape for i in np.nonzero(np.asarray(item))]
+                if _is_array(item) and _kind(item) == "b"
+                else [np.shape(item)]
+            )
         return len(np.broadcast_shapes(*shapes))
 
     def _number_entries(self, entries: list[Any], places: list[int], together: bool, batch: Batch, length: int) -> None:
@@ -126,7 +132,23 @@ def read(x: Any, index: Any) -> Any:
 
 
 def _read(value: Any, index: tuple[Any, ...]) -> Any:
-    return read(value, index) if batch_of((value, *index)) is not None else value[index]
+    if batch_of((value, *index)) is not None:
+        return read(value, index)
+    if _knows(value, index):
+        return value[index]
+    xp = namespace_for((value,))
+    places = np.arange(math.prod(value.shape)).reshape(value.shape)[_in_numpy(index)]
+    found = xp.take(xp.reshape(value, (-1,)), xp.asarray(np.ascontiguousarray(places.reshape(-1))))
+    return xp.reshape(found, places.shape)
+
+
+def _knows(value: Any, index: tuple[Any, ...]) -> bool:
+    """Whether the library of an array knows this form of index: every one knows the basic ones, NumPy and JAX know all."""
+    return isinstance(value, np.ndarray) or hasattr(value, "at") or not any(_is_array(item) for item in index)
+
+
+def _in_numpy(index: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple([np.asarray(item) if _is_array(item) else item for item in index])
 
 
 def write(x: Batched, index: Any, given: Any) -> None:
@@ -169,14 +191,15 @@ def _put(x: Batched, index: tuple[Any, ...], given: Any, add: bool) -> None:
         _change(value, index, given, add)
     elif hasattr(value, "at"):
         x.value = value.at[index].add(given) if add else value.at[index].set(given)
-    elif not add:
+    elif not add and _knows(value, index):
         value[index] = given
     elif isinstance(value, np.ndarray):
         np.add.at(value, index, given)
     else:
-        total = np.asarray(value).copy()
-        np.add.at(total, index, np.asarray(given))
-        value[...] = arrays.namespace(value).asarray(total)
+        changed = np.asarray(value).copy()
+        write_into: Any = np.add.at if add else operator.setitem
+        write_into(changed, _in_numpy(index), np.asarray(given))
+        value[...] = namespace_for((value,)).asarray(changed)
 
 
 def _fill(x: Batched, mask: Batched, given: Any, add: bool) -> None:

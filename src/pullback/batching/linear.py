@@ -11,10 +11,25 @@ from pullback.batching.elementwise import again
 from pullback.batching.reductions import behind, flat, of_value
 
 #: Functions of the last two axes of one array.
-ON_MATRICES = (
-    "det inv pinv cholesky eigh eigvalsh eig eigvals qr svd svdvals slogdet matrix_rank matrix_power matrix_norm "
-    "matrix_transpose cond"
-).split()
+ON_MATRICES = [
+    "det",
+    "inv",
+    "pinv",
+    "cholesky",
+    "eigh",
+    "eigvalsh",
+    "eig",
+    "eigvals",
+    "qr",
+    "svd",
+    "svdvals",
+    "slogdet",
+    "matrix_rank",
+    "matrix_power",
+    "matrix_norm",
+    "matrix_transpose",
+    "cond",
+]
 
 
 def _in(space: str, name: str) -> Callable[..., Any]:
@@ -65,7 +80,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, **option
     return of_value(x, run, axis=behind(axis, x.ndim), keepdims=keepdims, **options)
 
 
-def norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A002 - NumPy's name
+def norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """NumPy's norm of vectors and matrices."""
     run = _in("linalg", "norm")
     if x.__class__ is not Batched:
@@ -79,7 +94,11 @@ def norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) -
 
 def trace(x: Any, /, *, offset: int = 0, **options: Any) -> Any:
     """Traces of the last two axes."""
-    return shapes.trace(x, offset, -2, -1) if x.__class__ is Batched else _in("linalg", "trace")(x, offset=offset, **options)
+    return (
+        shapes.trace(x, offset, -2, -1)
+        if x.__class__ is Batched
+        else _in("linalg", "trace")(x, offset=offset, **options)
+    )
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:

@@ -13,11 +13,13 @@ import numpy as np
 from pullback.batching import batched
 from pullback.batching.batched import Batch, Batched, batches, namespace_for
 from pullback.batching.crossing import Share, collect, entry
-from pullback.core import arrays
+from pullback.core import arrays, modes
 from pullback.core import batches as machine
 from pullback.core.batches import ReadOut
+from pullback.core.ctx import Pull, pull_of, pulling
 from pullback.core.masked import Masked
 from pullback.core.primitive_node import SavedConstant
+from pullback.core.pulling import find_rule
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor
 
@@ -127,6 +129,31 @@ def rule_one_by_one(node: Any, ctx: Any, cotangents: list[Any], recorded: bool, 
     return each(rule, (tuple(saved or ()), attributes, tuple(cotangents)), batch)
 
 
+def function_rule_one_by_one(node: Any, cotangents: list[Any], error: ReadOut) -> Any:
+    """What the backward of a user's Function gives, entry by entry."""
+    pull = pull_of(node)
+    saved = node.saved_tensors
+    attributes = {name: node._kept_attribute(name) for name in node._kept or ()}
+    batch = innermost([list(cotangents), list(saved), attributes])
+    if batch is None:
+        raise error
+    noticed(node._operator, error)
+    rule = find_rule(node._operator)
+    if modes.current()._recording:
+        saved = tuple([_shared(value, batch) for value in saved])
+
+    def one(values: Any, kept: Any, given: Any) -> Any:
+        own = Pull(node, node._needs if pull is None else pull.needs)
+        own.entries, own.attributes = values, kept
+        token = pulling.set(own)
+        try:
+            return rule(node, list(given)) if node._operator.boxed_grads_call else rule(node, *given)
+        finally:
+            pulling.reset(token)
+
+    return each(one, (tuple(saved), attributes, tuple(cotangents)), batch)
+
+
 def _shared(value: Any, batch: Batch) -> Any:
     """A saved Tensor within the batch, so that what depends on it is known for each entry."""
     if isinstance(value, Tensor) and value.requires_grad and batch not in batches(value._array):
@@ -140,12 +167,9 @@ LOOPED: set[str] = set()
 
 def noticed(operator: Any, error: ReadOut) -> None:
     """Remember that an operator had no batching rule."""
-    import os
-    if os.environ.get("PB_DEBUG"):
-        import traceback
-        traceback.print_exception(error)
     LOOPED.add(operator.__name__)
 
 
 machine.one_by_one = one_by_one
 machine.rule_one_by_one = rule_one_by_one
+machine.function_rule_one_by_one = function_rule_one_by_one

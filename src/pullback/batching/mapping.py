@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -53,9 +54,14 @@ def leaves_of(tree: Any) -> list[Any]:
 
 def spread_dims(dims: Any, tree: Any, what: str, full: Any) -> Any:
     """A number (or ``None``) for each leaf of `tree`, where `dims` may say one for a whole branch."""
-    if isinstance(dims, int) and not isinstance(dims, bool) or dims is None:
+    if (isinstance(dims, int) and not isinstance(dims, bool)) or dims is None:
         return map_tree(lambda leaf: dims, tree)
-    alike = is_branch(dims) and is_branch(tree) and len(dims) == len(tree) and isinstance(dims, dict) == isinstance(tree, dict)
+    alike = (
+        is_branch(dims)
+        and is_branch(tree)
+        and len(dims) == len(tree)
+        and isinstance(dims, dict) == isinstance(tree, dict)
+    )
     if not alike:
         raise lesson(
             ValueError,
@@ -127,8 +133,8 @@ def _checked_dims(func: Any, in_dims: Any, args: Any) -> Any:
         if not _is_array(x):
             raise lesson(
                 ValueError,
-                f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for an input but the input is of type {type(x)}. "
-                "We cannot vmap over non-Tensor arguments, please use None as the respective in_dim",
+                f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): Got in_dim={d} for an input but the input is of type "
+                f"{type(x)}. We cannot vmap over non-Tensor arguments, please use None as the respective in_dim",
             )
         if not isinstance(d, int) or isinstance(d, bool) or not -len(x.shape) <= d < len(x.shape):
             raise lesson(
@@ -151,7 +157,11 @@ def _size(func: Any, dims: Any, args: Any) -> int:
     if len(set(sizes)) == 1:
         return sizes[0]
     if not sizes:
-        raise lesson(ValueError, "vmap: at least one input must have a batch axis, but every in_dim is None", instead="in_dims=0.")
+        raise lesson(
+            ValueError,
+            "vmap: at least one input must have a batch axis, but every in_dim is None",
+            instead="in_dims=0.",
+        )
     raise lesson(
         ValueError,
         f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension",
@@ -189,8 +199,8 @@ def _outside(func: Any, y: Any, axis: Any, batch: Batch, only_tensors: bool) -> 
             name = getattr(func, "__name__", type(func).__name__)
             raise lesson(
                 ValueError,
-                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(y)}. Did you mean to set out_dims= to None "
-                "for output?",
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(y)}. Did you mean to set out_dims= to "
+                "None for output?",
             )
         y = wrap(Tensor, np.asarray(y) if not hasattr(y, "shape") or isinstance(y, np.generic) else y)
     if axis is None:
@@ -203,7 +213,9 @@ def _outside(func: Any, y: Any, axis: Any, batch: Batch, only_tensors: bool) -> 
         return y
     ndim = len(y.shape) + 1
     if not -ndim <= axis < ndim:
-        raise lesson(IndexError, f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}], but got {axis})")
+        raise lesson(
+            IndexError, f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}], but got {axis})"
+        )
     return leave(y, batch, axis % ndim)
 
 
@@ -225,3 +237,22 @@ def pull_batch(pull: Callable[[list[Any]], Any], seeds: list[Any], size: int) ->
     with opened(batch):
         found = pull(inside)
     return tuple([None if g is None else leave(g, batch, 0) for g in found])
+
+
+def pull_entries(y: Tensor, pull: Callable[[Tensor], Any], size: int | None = None) -> list[Any]:
+    """The derivatives of all entries of a Tensor along a first axis: `size` of them in one pass, ``pull(entry)``.
+
+    Each entry is *read*, so that a cotangent is structurally zero for the others (see `pullback.core.masked`).
+    """
+    n = math.prod(y.shape)
+    flat = Recorded.xp.reshape(y, (n,))
+    chunks = []
+    for start in range(0, n, size or max(n, 1)):
+        numbers = np.arange(start, min(start + (size or n), n))
+        batch = Batch(len(numbers))
+        with opened(batch):
+            found = pull(flat[batched.enter(numbers, batch, 0)])
+        chunks.append([None if g is None else leave(g, batch, 0) for g in found])
+    if len(chunks) == 1:
+        return chunks[0]
+    return [None if column[0] is None else Recorded.xp.concat(list(column)) for column in zip(*chunks, strict=True)]

@@ -40,8 +40,7 @@ def matmul(a: Any, b: Any, /, **options: Any) -> Any:
         return again(namespace_for((a, b)).expand_dims(run(a, b, **options), axis=0), batch)
     left, right = len(a.shape) == 1, len(b.shape) == 1
     if shared(b, batch) and len(b.shape) <= 2:
-        if len(b.shape) == 1 or left or len(a.shape) == 2:
-            return again(run(a.value, one_of(b, batch), **options), batch)
+        return again(run(a.value, one_of(b, batch), **options), batch)
     if shared(a, batch) and right and len(a.shape) == 2:  # the rows of one matrix with many vectors
         xp = namespace_for((a, b))
         return again(run(b.value, xp.matrix_transpose(one_of(a, batch)), **options), batch)
@@ -160,7 +159,10 @@ def kron(a: Any, b: Any, /) -> Any:
         return named("kron")(a, b)
     ndim = max(len(a.shape), len(b.shape))
     shapes = [(1,) * (ndim - len(x.shape)) + tuple(x.shape) for x in (a, b)]
-    apart = [reshape(x, tuple([n for pair in _interleaved(s, k) for n in pair])) for k, (x, s) in enumerate(zip((a, b), shapes, strict=True))]
+    apart = [
+        reshape(x, tuple([n for pair in _interleaved(s, k) for n in pair]))
+        for k, (x, s) in enumerate(zip((a, b), shapes, strict=True))
+    ]
     return reshape(apart[0] * apart[1], tuple([n * m for n, m in zip(*shapes, strict=True)]))
 
 

@@ -12,14 +12,27 @@ from pullback.batching.batched import Batch, Batched, batch_of, namespace_for, p
 from pullback.batching.elementwise import again, named
 
 #: Reductions over one axis, several, or all.
-SEVERAL = (
-    "sum prod max min mean std var any all count_nonzero amax amin nansum nanprod nanmax nanmin nanmean nanstd nanvar "
-    "median nanmedian ptp"
-).split()
+SEVERAL: tuple[str, ...] = (
+    "sum",
+    "prod",
+    "max",
+    "min",
+    "mean",
+    "std",
+    "var",
+    "any",
+    "all",
+    "count_nonzero",
+    "amax",
+    "amin",
+    "median",
+    "ptp",
+)
+SEVERAL += ("nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanstd", "nanvar", "nanmedian")
 #: What works along one axis, over all entries in C order for ``None``.
-ALONG = "argmax argmin nanargmax nanargmin cumsum cumprod nancumsum nancumprod".split()
+ALONG = ["argmax", "argmin", "nanargmax", "nanargmin", "cumsum", "cumprod", "nancumsum", "nancumprod"]
 #: What works along one axis, by default the last one.
-LAST = "sort argsort diff trapezoid cumulative_sum cumulative_prod".split()
+LAST = ["sort", "argsort", "diff", "trapezoid", "cumulative_sum", "cumulative_prod"]
 
 
 def behind(axis: Any, ndim: int) -> Any:

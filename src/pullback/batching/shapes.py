@@ -78,9 +78,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
 @_unless_bare("moveaxis")
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     """Some axes at other positions."""
-    return of_value(
-        x, lambda value: named("moveaxis")(value, behind(source, x.ndim), behind(destination, x.ndim))
-    )
+    return of_value(x, lambda value: named("moveaxis")(value, behind(source, x.ndim), behind(destination, x.ndim)))
 
 
 @_unless_bare("expand_dims")

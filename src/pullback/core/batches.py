@@ -26,6 +26,8 @@ one_by_one: Any = None
 widest: Any = None
 #: ``rule_one_by_one(node, ctx, cotangents, recorded, error)``: the rule of a node for each entry of the batch.
 rule_one_by_one: Any = None
+#: ``function_rule_one_by_one(node, cotangents, error)``: the same for a user's Function.
+function_rule_one_by_one: Any = None
 #: ``check_room(array, *values)``: refuse to write values that differ between entries into an array that they share.
 check_room: Any = None
 #: ``fresh(array)``: an array made within an open batch, which each entry may write into.

@@ -123,6 +123,11 @@ class Function:
         """Save what backward needs, when ``forward`` does not take ctx."""
         raise NotImplementedError("setup_context is not implemented.")
 
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+        """``outputs, out_dims`` from whole batches: ``info.batch_size``, and the batch axis of each argument (or ``None``)."""
+        raise NotImplementedError("To use autograd.Function with vmap, you may override the vmap staticmethod.")
+
     backward = staticmethod(no_backward)
     vjp = staticmethod(no_vjp)
 

@@ -147,7 +147,7 @@ class Primitive:
         ctx: Any = _new(cls._node)
         ctx.xp = np if first.__class__ is ndarray else namespace_of(first)
         if LIVE:
-            args = list(args)
+            args = [*args]  # type: ignore[assignment]
             ctx.xp = batches.share(args, bare_args, edges, options) or ctx.xp
         ctx._to_save = None
         ctx.needs_input_grad = tuple(needs)

@@ -136,7 +136,9 @@ class Key:
     def _written_by(self, array: Any) -> bool:
         """The same question for assignment, where the standard allows no new axes."""
         return self.understood_by(array) and (
-            isinstance(array, np.ndarray) or hasattr(array, "add_at") or (self.basic and all(e is not None for e in self.entries))
+            isinstance(array, np.ndarray)
+            or hasattr(array, "add_at")
+            or (self.basic and all(e is not None for e in self.entries))
         )
 
     def _through_numpy(self, array: Any, values: Any, write: Any) -> Any:
@@ -232,7 +234,12 @@ def _batches_of(entries: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _is_integer(entry: Any) -> bool:
-    return hasattr(entry, "dtype") and not entry.shape and arrays.dtype_of(entry).kind in "iu" and not hasattr(entry, "batch")
+    return (
+        hasattr(entry, "dtype")
+        and not entry.shape
+        and arrays.dtype_of(entry).kind in "iu"
+        and not hasattr(entry, "batch")
+    )
 
 
 def _bare(item: Any) -> Any:

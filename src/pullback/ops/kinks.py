@@ -116,7 +116,8 @@ def _quotient(edge: Any, number: int, known: dict[Any, Any], depth: int) -> Any:
     if node._number == number:
         return 1.0
     if edge not in known:
-        rule = QUOTIENTS.get(getattr(node, "_operator", None))
+        operator = getattr(node, "_operator", None)
+        rule = QUOTIENTS.get(operator) or getattr(operator, "quotient", None)
 
         def part(k: int) -> Any:
             """The quotient of operand k, if it has the shape of the result."""

@@ -1,4 +1,4 @@
-"""``torch.func``: transformations of functions.  `vmap` is a loop over the batch: right, and no faster than one."""
+"""``torch.func``: transformations of functions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from pullback.autograd import forward_ad as _fwd
 from pullback.autograd import functional as _functional
+from pullback.batching import mapped as _mapped
 from pullback.core.differentiate import grad as _grad
 from pullback.core.differentiate import transforming as _transforming
 from pullback.core.errors import lesson as _lesson
@@ -237,38 +238,48 @@ def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     return jacrev(jacrev(func, argnums), argnums)
 
 
-def _row(value: Any, axis: Any, k: int) -> Any:
-    """Entry `k` of a batch; what has no batch axis is the same for all."""
-    if axis is None or not isinstance(value, _Base):
-        return value
-    return _xp.moveaxis(value, axis, 0)[k]
-
-
 def vmap(
-    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "different"
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """`func` for every entry of a batch axis; the results are stacked along `out_dims`."""
+    """The function that applies `func` to every entry of a batch at once.
 
-    @functools.wraps(func)
-    def transformed(*args: Any, **kwargs: Any) -> Any:
-        dims = (in_dims,) * len(args) if isinstance(in_dims, int) or in_dims is None else tuple(in_dims)
-        sizes = {a.shape[d] for a, d in zip(args, dims, strict=True) if d is not None and isinstance(a, _Base)}
-        if len(sizes) != 1:
-            raise _lesson(
-                ValueError,
-                f"vmap: the batch axes must have one length, found {sorted(sizes)}",
-                instead="in_dims=None for arguments without a batch axis.",
-            )
-        results = []
-        for k in range(sizes.pop()):
-            rows = [_row(a, d, k) for a, d in zip(args, dims, strict=True)]
-            results.append(_call(func, *rows, **kwargs))
-        if isinstance(results[0], tuple):
-            outs = (out_dims,) * len(results[0]) if isinstance(out_dims, int) else out_dims
-            return tuple([_xp.stack(list(c), axis=d) for c, d in zip(zip(*results, strict=True), outs, strict=True)])
-        return _xp.stack(results, axis=out_dims)
+    Parameters
+    ----------
+    func
+        Takes and returns Tensors, also in tuples, lists and dicts.
+    in_dims
+        The batch axis of each argument: an integer, ``None`` for what all entries share, or these in the structure of the
+        arguments.
+    out_dims
+        Where the batch axis is put in the results.
+    randomness
+        What random functions do inside: ``"error"``, ``"same"`` numbers for all entries, or ``"different"`` ones.
+    chunk_size
+        So many entries at a time, where memory is short; all when ``None``.
 
-    return transformed
+    Raises
+    ------
+    ValueError
+        When axes or sizes do not fit.
+    RuntimeError
+        When the function has to look at the numbers: ``if x > 0``, ``x.item()``, ``x.numpy()``.
+
+    Examples
+    --------
+    >>> import pullback.torch as torch
+    >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> torch.func.vmap(torch.dot, in_dims=(0, None))(x, torch.tensor([1.0, 10.0]))
+    tensor([21., 43.])
+    >>> torch.func.vmap(torch.func.grad(lambda row: (row ** 3).sum()))(x)
+    tensor([[ 3., 12.],
+            [27., 48.]])
+    """
+    return _mapped(func, in_dims, out_dims, randomness, chunk_size, _call, True)
 
 
 def __getattr__(name: str) -> Any:

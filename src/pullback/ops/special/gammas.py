@@ -15,7 +15,7 @@ import numpy as np
 from pullback.core import arrays
 from pullback.ops.complexes import abs_, real
 from pullback.ops.elementary import cos, sin
-from pullback.ops.families import ZERO, without_graph
+from pullback.ops.families import ZERO
 from pullback.ops.registry import Make, Sample
 from pullback.ops.rounding import floor
 from pullback.ops.samples import pairs, singles
