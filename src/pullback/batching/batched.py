@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any
 
@@ -105,6 +105,10 @@ class Batched:
     def part(self, batch: Batch, k: int) -> Any:
         """What it is for entry `k` of a batch."""
         return entry(self, batch, k)
+
+    def over_leading(self, function: Callable[[Any], Any]) -> Any:
+        """A function of the last axes of a bare array, which leaves those in front alone."""
+        return Batched(function(self.value), self.batch)
 
     def full(self) -> Any:
         """The value with a batch axis of full length."""

@@ -66,7 +66,9 @@ class Enter(Primitive):
 
 
 class Collect(Enter):
-    """`Enter` for what was computed entry by entry: each entry's cotangent is its own anyway."""
+    """`Enter` for what was computed entry by entry: each entry's cotangent is its own anyway.  Its memory is nobody else's."""
+
+    view = False
 
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:
