@@ -17,6 +17,18 @@ forward mode.  Batches nest: the value may be a `Batched` of an earlier batch.
 
 from pullback.batching import functions, looping, operators, space
 from pullback.batching.batched import Batch, Batched
-from pullback.batching.mapping import mapped, pull_batch, pull_entries
+from pullback.batching.mapping import leaves_of, map_tree, mapped, pull_batch, pull_entries
 
-__all__ = ["Batch", "Batched", "functions", "looping", "mapped", "operators", "pull_batch", "pull_entries", "space"]
+__all__ = [
+    "Batch",
+    "Batched",
+    "functions",
+    "leaves_of",
+    "looping",
+    "map_tree",
+    "mapped",
+    "operators",
+    "pull_batch",
+    "pull_entries",
+    "space",
+]

@@ -114,10 +114,17 @@ class Batched:
         """The value with a batch axis of full length."""
         return spread_out(self.value, self.batch.size)
 
+    def has_room(self) -> bool:
+        """Whether every entry has memory of its own."""
+        inner = self.value
+        return inner.shape[0] == self.batch.size and (inner.__class__ is not Batched or inner.has_room())
+
     def make_writable(self) -> None:
         """Give every entry memory of its own, before it is written."""
-        if self.value.shape[0] != self.batch.size:
+        if not self.has_room():
             self.value = arrays.copy(self.full(), arrays.namespace(self.value))
+            if self.value.__class__ is Batched:
+                self.value.make_writable()
 
     def _in_numpy(self) -> Any:
         """The memory of all entries as a NumPy array; ``None`` where NumPy cannot see it."""
@@ -293,6 +300,8 @@ def fresh(array: Any) -> Any:
     """An array made while batches are open, as one of theirs: each entry may write something else into it."""
     for batch in opened.get():
         array = spread(array, batch)
+    if array.__class__ is Batched:
+        array.make_writable()
     return array
 
 

@@ -236,13 +236,24 @@ def refuse_write() -> RuntimeError:
     return _too_small()
 
 
-def check_room(array: Any, *values: Any) -> None:
-    """Refuse to write values that differ between entries into an array that they share."""
+def check_room(target: Any, *values: Any) -> None:
+    """Before a Tensor is written: give each entry memory of its own, and refuse what differs between entries without it."""
+    array = target._array
     has = batches(array)
     for value in values:
         for batch in getattr(getattr(value, "_array", value), "batches", ()):
             if batch not in has:
                 raise _too_small()
+    if has and not array.has_room():
+        buffer = target._buffer
+        if target._view is not None or (buffer is not None and buffer.viewed):
+            raise lesson(
+                RuntimeError,
+                "vmap: an array that all entries of the batch share was to be written through a view, or has views",
+                why="each entry needs memory of its own now, and the other views would not see what is written.",
+                instead="x = x.clone() * 1 before there are views of it; or zeros_like(y) of a batched y.",
+            )
+        array.make_writable()
 
 
 machine.check_room = check_room

@@ -28,7 +28,7 @@ widest: Any = None
 rule_one_by_one: Any = None
 #: ``function_rule_one_by_one(node, cotangents, error)``: the same for a user's Function.
 function_rule_one_by_one: Any = None
-#: ``check_room(array, *values)``: refuse to write values that differ between entries into an array that they share.
+#: ``check_room(target, *values)``: before a Tensor is written, give each entry of the batch memory of its own, or refuse.
 check_room: Any = None
 #: ``fresh(array)``: an array made within an open batch, which each entry may write into.
 fresh: Any = None

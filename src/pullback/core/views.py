@@ -269,9 +269,9 @@ def _fill(target: Tensor, value: Tensor) -> Any:
     """Write the elements of `value` into the memory of `target`.  Returns the place of `value` in the graph."""
     edge = value._resolved()
     check_writable(target, edge is not None)
-    old, new = target._array, value._array
     if LIVE:
-        batches.check_room(old, new)
+        batches.check_room(target, value)
+    old, new = target._array, value._array
     if new.shape != old.shape:
         raise lesson(
             RuntimeError,

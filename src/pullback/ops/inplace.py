@@ -181,7 +181,7 @@ def write_at(target: Tensor, key: Key, value: Any) -> None:
     """``target[key] = value``."""
     value = _as_value(value, target.dtype)
     if LIVE:
-        batches.check_room(target._array, value, key)
+        batches.check_room(target, value, key)
     recorded = is_recorded(value)
     if not arrays.is_mutable(target._array):
         given = fitted(value, tuple(key.read(target._array).shape), target.dtype) if recorded else value
@@ -325,7 +325,7 @@ def copy_(self: Tensor, other: Any) -> Tensor:
     """Overwrite every element with those of `other`, broadcast and cast.  Returns the Tensor."""
     value = _as_value(other, self.dtype)
     if LIVE:
-        batches.check_room(self._array, value)
+        batches.check_room(self, value)
     if is_recorded(value) or not arrays.is_mutable(self._array):
         return views.write(self, fitted(asarray(value), shape_of(self), self.dtype))
     views.check_writable(self)
