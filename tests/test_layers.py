@@ -73,6 +73,7 @@ CORE_ORDER = (
     ),
     *(
         "packing",
+        "raw_saved",
         "refusal",
         "recompute",
         "rules",
