@@ -67,6 +67,8 @@ class Packed(SavedTensor):
                 instead="return the Tensor that pack was given, or an equal one.",
             )
         place = (node, self._place) if self.source == "output" else self._place  # holding the node would be a cycle
+        if place is None and value._edge is None:
+            return value
         return wrap(self.tensor, value._array, value._buffer, place)
 
 
