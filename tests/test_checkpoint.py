@@ -128,7 +128,7 @@ def test_random_numbers_of_numpy_are_replayed_and_others_noticed():
     np.random.seed(3)  # noqa: NPY002
     np.random.random(50)  # noqa: NPY002
     assert np.random.random() == after  # noqa: NPY002
-    for source in (np.random.default_rng(0).random, lambda n: np.array([random.random() for _ in range(n)])):  # noqa: S311
+    for source in (np.random.default_rng(0).random, lambda n: np.array([random.random() for _ in range(n)])):
         z = checkpoint(lambda t, source=source: pb.sin(t * (source(50) > 0.5)), x)
         with pytest.raises(CheckpointError, match="other values"):
             z.sum().backward()

@@ -245,11 +245,7 @@ def test_keywords_and_setup_context(torch):
             return g * ctx.factor * ctx.power * ctx.x ** (ctx.power - 1), g * ctx.x**ctx.power, None
 
     x, factor = torch.tensor(3.0, requires_grad=True), torch.tensor(5.0, requires_grad=True)
-    for result in (
-        Scale.apply(x, factor=factor),
-        Scale.apply(factor=factor, x=x),
-        Scale.apply(x, power=2, factor=factor),
-    ):
+    for result in (Scale.apply(x, factor=factor), Scale.apply(factor=factor, x=x), Scale.apply(x, power=2, factor=factor)):
         assert [g.item() for g in torch.autograd.grad(result, [x, factor])] == [30.0, 9.0]
 
 

@@ -164,7 +164,7 @@ class Frame:
         self.arguments = arguments
         self.again = again
         self.check = check
-        self.random = np.random.get_state(legacy=False) if replay else None
+        self.random = _state_of_numpy() if replay else None
         self.early_stop = _early_stop.get()
         forced = _debug.get()
         self.debug = debug if forced is None else forced
@@ -252,7 +252,8 @@ class Frame:
         error = lesson(
             CheckpointError,
             what,
-            why="a checkpointed function did something else when it was called again; the gradient would be computed from values that do not belong to the forward pass.",
+            why="a checkpointed function did something else when it was called again; the gradient would be computed from "
+            "values that do not belong to the forward pass.",
             instead="a function that depends on its arguments only (no counters, no global state), or no checkpoint."
             + ("" if self.debug else " debug=True shows where both calls saved it."),
             place=place,
@@ -263,15 +264,19 @@ class Frame:
         return error
 
 
+def _state_of_numpy() -> Any:
+    return np.random.get_state(legacy=False)  # noqa: NPY002 - the global generator that functions may use
+
+
 @contextlib.contextmanager
 def _random(state: Any) -> Any:
     """NumPy's global random numbers as they were at the first call; afterwards as they are now."""
     if state is None:
         yield
         return
-    now = np.random.get_state(legacy=False)
-    np.random.set_state(state)
+    now = _state_of_numpy()
+    np.random.set_state(state)  # noqa: NPY002
     try:
         yield
     finally:
-        np.random.set_state(now)
+        np.random.set_state(now)  # noqa: NPY002
