@@ -18,7 +18,11 @@ def fw(torch):
 @entry("J", "size_check")
 def test_a_tangent_has_the_shape_of_its_value(torch, fw):
     with fw.dual_level():
-        for primal, tangent in ((torch.rand(2, 2), torch.rand(2)), (torch.rand(2), torch.rand(1)), (torch.rand(()), torch.rand(1))):
+        for primal, tangent in (
+            (torch.rand(2, 2), torch.rand(2)),
+            (torch.rand(2), torch.rand(1)),
+            (torch.rand(()), torch.rand(1)),
+        ):
             with pytest.raises(RuntimeError, match="has a different size than that of the original Tensor"):
                 fw.make_dual(primal, tangent)
         fw.make_dual(torch.rand(2), torch.rand(2))
@@ -76,7 +80,7 @@ def test_printing_shows_the_tangent(torch, fw):
         assert "tangent=tensor([3., 3.])" in str(dual)
         pair = fw.unpack_dual(dual, level=level)
         assert "tangent" not in str(pair.primal)
-        assert "UnpackedDualTensor(primal=tensor([1., 1.]), tangent=tensor([3., 3.]))" == str(pair)
+        assert str(pair) == "UnpackedDualTensor(primal=tensor([1., 1.]), tangent=tensor([3., 3.]))"
 
 
 @entry("J", "basic_packing_unpacking")
@@ -91,7 +95,9 @@ def test_what_is_packed_is_unpacked(torch, fw):
         again = fw.make_dual(pair.primal, torch.zeros(2))
         assert (fw.unpack_dual(again).tangent == 0).all()
         assert fw.unpack_dual(dual).tangent is t
-        with pytest.raises(RuntimeError, match=r"already has a forward gradient|already has a|set the value of an existing"):
+        with pytest.raises(
+            RuntimeError, match=r"already has a forward gradient|already has a|set the value of an existing"
+        ):
             fw.make_dual(dual, t)
 
 
@@ -191,7 +197,9 @@ def test_a_graph_that_holds_dual_numbers_may_die_inside_or_outside(torch, fw):
     del z
 
 
-@entry("J", "not_implemented_fwad", differs="a Function without jvp has a forward mode that is derived from its backward")
+@entry(
+    "J", "not_implemented_fwad", differs="a Function without jvp has a forward mode that is derived from its backward"
+)
 def test_a_function_without_a_tangent(torch, fw, here):
     class Square(torch.autograd.Function):
         @staticmethod
