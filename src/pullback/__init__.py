@@ -19,10 +19,10 @@ from pullback.ops.creation import tensor
 from pullback.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 if _TYPE_CHECKING:
-    from pullback import check, draw
+    from pullback import check, draw, implicit
     from pullback.check import GradcheckError, gradcheck, gradgradcheck
     from pullback.draw import make_dot
-    from pullback.namespaces import special
+    from pullback.namespaces import fft, special
 
 _bind(_array_api)
 _open_door(Tensor)
@@ -40,11 +40,13 @@ __all__ = [
     "doors",
     "draw",
     "enable_grad",
+    "fft",
     "grad",
     "gradcheck",
     "gradgradcheck",
     "hessian",
     "hvp",
+    "implicit",
     "inference_mode",
     "is_grad_enabled",
     "jacobian",
@@ -66,8 +68,10 @@ _LATE = {
     "GradcheckError": "pullback.check",
     "check": "pullback.check",
     "draw": "pullback.draw",
+    "fft": "pullback.namespaces.fft",
     "gradcheck": "pullback.check",
     "gradgradcheck": "pullback.check",
+    "implicit": "pullback.implicit",
     "make_dot": "pullback.draw",
     "special": "pullback.namespaces.special",
 }

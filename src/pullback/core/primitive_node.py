@@ -20,6 +20,7 @@ from pullback.core.lost import freed
 from pullback.core.masked import Masked, unmask
 from pullback.core.outside import LIMIT, why_refuse
 from pullback.core.packing import Packed
+from pullback.core.raw_saved import place_of, raw
 from pullback.core.recompute import Recomputed, Unvouched, Watcher
 from pullback.core.recorded import Recorded
 from pullback.core.references import IN_A_LIST
@@ -261,26 +262,37 @@ class PrimitiveNode(Node):
     @property
     def _saved_self(self) -> Any:
         """The saved argument, as torch shows it; the left one of a binary operator."""
-        return self._saved_at(0, False)
+        return self._saved_value("self")
 
     @property
     def _saved_other(self) -> Any:
         """The saved right argument of a binary operator."""
-        return self._saved_at(1, False)
+        return self._saved_value("other")
 
     @property
     def _saved_result(self) -> Any:
         """The saved result."""
-        return self._saved_at(2, True)
+        return self._saved_value("result")
 
-    def _saved_at(self, position: int, result: bool) -> Any:
+    def _saved_value(self, name: str) -> Any:
         entries = self._entries()
-        if len(entries) == 3:  # a binary operator: both arguments, and the result
-            return connected(entries[position], self)
-        for entry in entries:
-            if (getattr(entry, "origin", "input") == "output") is result:
-                return connected(entry, self)
-        return None
+        place = place_of(entries, name)
+        return None if place is None else connected(entries[place], self)
+
+    @property
+    def _raw_saved_self(self) -> Any:
+        """The handle of `_saved_self`, to which hooks can be given."""
+        return raw(self, "self")
+
+    @property
+    def _raw_saved_other(self) -> Any:
+        """The handle of `_saved_other`."""
+        return raw(self, "other")
+
+    @property
+    def _raw_saved_result(self) -> Any:
+        """The handle of `_saved_result`."""
+        return raw(self, "result")
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:

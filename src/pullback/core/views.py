@@ -21,6 +21,7 @@ from pullback.core.dual import OPEN, without
 from pullback.core.errors import lesson
 from pullback.core.graph import Node
 from pullback.core.masked import Masked, unmask
+from pullback.core.past import remember
 from pullback.core.places import note
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Leaf, Tensor, wrap
@@ -331,12 +332,15 @@ def _move_retained_grad(target: Tensor, old: Any, new: Any) -> None:
 
 
 def own(target: Tensor) -> None:
-    """Copy memory that was only lent (a cotangent) before it is written."""
+    """Before a write: copy memory that was only lent (a cotangent), remember what a recorded rule may have saved."""
     if before_writing is not None:
         before_writing(target)
-    buffer = target._buffer
-    if buffer is None or not buffer.borrowed:
-        return
+    if target._buffer is not None and target._buffer.borrowed:
+        _own_borrowed(target, target._buffer)
+    remember(target)
+
+
+def _own_borrowed(target: Tensor, buffer: Buffer) -> None:
     view = target._view
     base = target if view is None else view.base
     if isinstance(base._array, np.ndarray):

@@ -225,7 +225,7 @@ def _diff(input: Any, n: int = 1, dim: int = -1) -> Any:
 @along_an_axis
 def _argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """The indices that sort along `dim`."""
-    return xp.argsort(input.detach(), axis=dim, descending=descending)
+    return xp.argsort(input, axis=dim, descending=descending)
 
 
 @both("sort")
