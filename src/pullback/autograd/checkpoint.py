@@ -19,7 +19,7 @@ from pullback.core import modes, tangents
 from pullback.core.contents import rebuild, tensors_in_tree
 from pullback.core.engine import current_pass
 from pullback.core.errors import lesson
-from pullback.core.packing import SavedTensorHooks, pack_entry, saved_tensors_hooks
+from pullback.core.packing import SavedTensorHooks, pack_tensor, saved_tensors_hooks
 from pullback.core.places import stack
 from pullback.core.tensor import Tensor, wrap
 
@@ -120,7 +120,7 @@ class _Arguments:
         tensors = tensors_in_tree(self.tree)
         hooks = modes.current()._settings.hooks
         if tensors and isinstance(hooks, SavedTensorHooks) and not any(map(tangents.carries, tensors)):
-            self.packed = [pack_entry(tensor, None, hooks) for tensor in tensors]
+            self.packed = [pack_tensor(tensor, hooks) for tensor in tensors]
             self.tree = rebuild(self.tree, iter([wrap(type(t), np.zeros(0)) for t in tensors]))
         self.versions = [(t, t._version) for t in tensors or ()] if self.packed is None else []
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.autograd.strict import check_inputs, check_outputs, check_results
+from pullback.autograd.strict import check_inputs, check_outputs, check_results, reaches
 from pullback.core import forward as _forward  # noqa: F401 - operators find it once it is imported
 from pullback.core import tangents
 from pullback.core.arrays import namespace
@@ -77,7 +77,7 @@ def _pull(outputs: Any, points: Any, seeds: Any, create_graph: bool, strict: str
     if not strict:
         return grad(ys, points, vs, retain_graph=True, create_graph=create_graph, materialize_grads=True)
     found = grad(ys, points, vs, retain_graph=True, create_graph=create_graph, allow_unused=True)
-    check_inputs(found, strict)
+    check_inputs([g if there else None for g, there in zip(found, reaches(ys, points), strict=True)], strict)
     return found
 
 

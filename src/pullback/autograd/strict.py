@@ -36,6 +36,19 @@ def check_inputs(gradients: Sequence[Any], what: str) -> None:
             )
 
 
+def reaches(outputs: Sequence[Any], points: Sequence[Any]) -> list[bool]:
+    """Whether the outputs depend on each of the points; a derivative that happens not to depend on one has no path to it."""
+    pending = [y._resolved()[0] for y in outputs if y.requires_grad]
+    seen = set(pending)
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, Constant):
+            fresh = [edge[0] for edge in node._edges if edge and edge[0] not in seen]
+            seen.update(fresh)
+            pending.extend(fresh)
+    return [x._resolved()[0] in seen for x in points]
+
+
 def check_results(results: Sequence[Any], what: str) -> None:
     """Refuse derivatives that cannot be differentiated again, because they depend on nothing."""
     for k, g in enumerate(results):
