@@ -9,6 +9,7 @@ import numpy as np
 from pullback.core import arrays
 from pullback.core.masked import Masked
 from pullback.core.primitive import Primitive
+from pullback.ops.named import named
 from pullback.ops.registry import POSITIONS, Make, Sample, register
 
 
@@ -71,6 +72,7 @@ class Argmin(Primitive):
         return ctx.xp.argmin(x, axis=axis, keepdims=keepdims)
 
 
+@named
 def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
     """The entries of `x` sorted along `axis`.
 
@@ -98,6 +100,7 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
     return Sort.apply(x, order=getattr(order, "_array", order), axis=axis)
 
 
+@named
 def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
     """The indices that sort `x` along `axis`; see `sort` for the parameters.
 
