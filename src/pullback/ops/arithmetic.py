@@ -26,16 +26,16 @@ Multiply = binary(
 )
 
 
-def _inverse(b: Any) -> Any:
+def _reciprocal(b: Any) -> Any:
     try:
         return 1 / b
-    except ZeroDivisionError:  # a number of Python's: arrays give an infinity
-        return math.inf if isinstance(b, (int, float)) else complex("nan")
+    except ZeroDivisionError:  # Python's own zero; that of an array is infinite by itself
+        return math.nan if isinstance(b, complex) else math.copysign(math.inf, b)
 
 
 Divide = binary(
     "divide",
-    _inverse,
+    _reciprocal,
     lambda a, b: -a / b / b,
     node_name="DivBackward0",
     numbers_count=True,
