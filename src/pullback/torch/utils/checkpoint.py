@@ -9,12 +9,14 @@ from typing import Any
 from pullback.autograd.checkpoint import CheckpointError, set_checkpoint_debug_enabled, set_checkpoint_early_stop
 from pullback.autograd.checkpoint import run as _run
 from pullback.core.errors import lesson as _lesson
+from pullback.core.tensor import Tensor as _Base
 from pullback.torch.random import default_generator as _generator
 
 __all__ = [
     "CheckpointError",
     "checkpoint",
     "checkpoint_sequential",
+    "detach_variable",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
 ]
@@ -95,3 +97,8 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, **options: 
     for start in starts[:-1]:
         input = checkpoint(run(start, start + length), input, **options)
     return run(starts[-1], len(steps))(input)
+
+
+def detach_variable(inputs: Any) -> tuple[Any, ...]:
+    """Arguments cut off from their graph, which ask for gradients where they did."""
+    return tuple([x.detach().requires_grad_(x.requires_grad) if isinstance(x, _Base) else x for x in inputs])
