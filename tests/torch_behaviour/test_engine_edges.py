@@ -155,7 +155,7 @@ def test_a_node_knows_shape_and_dtype_of_its_results(torch):
     (metadata,) = (x * 2).grad_fn._input_metadata
     assert tuple(metadata.shape) == (2, 3)
     assert metadata.dtype == torch.float32
-    values, vectors = torch.linalg.eigh((x @ x.t()).to(torch.float64))
+    values, _ = torch.linalg.eigh((x @ x.t()).to(torch.float64))
     shapes = [(tuple(m.shape), m.dtype) for m in values.grad_fn._input_metadata]
     assert shapes == [((2,), torch.float64), ((2, 2), torch.float64)]
     (metadata,) = double(torch).apply(x).grad_fn._input_metadata
@@ -192,7 +192,6 @@ def test_edges_of_a_node(torch):
     assert (x * 2).grad_fn.next_functions[0][0] is edges[0][0]
 
 
-@entry("B", "set_sequence_nr")
 def test_the_number_of_a_node_grows_with_its_creation(torch):
     x = torch.rand(2, requires_grad=True)
     a = x + 1

@@ -122,6 +122,18 @@ class Pass:
             return False
         return self.running is None or node in self.running or node in self.target_nodes  # type: ignore[operator]
 
+    def order(self) -> list[Node]:
+        """The nodes whose rules this pass runs, in the order in which it runs them."""
+        inner, leaves = reach(edge[0] for edge in self.roots)
+        closing: dict[Node | None, list[Node]] = {}
+        for leaf, last in leaves.items():
+            if self.target_nodes is None or (self.accumulate and leaf in self.target_nodes):
+                closing.setdefault(last, []).append(leaf)
+        found = closing.get(None, [])
+        for node in inner:
+            found += [node] * (self.running is None or node in self.running) + closing.get(node, [])
+        return found
+
 
 def current_pass() -> Pass | None:
     """The backward pass that is running in this context, if any."""
