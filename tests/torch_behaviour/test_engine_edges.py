@@ -133,6 +133,16 @@ def test_an_edge_keeps_the_graph_alive(torch, edge_of):
     assert witness() is None
 
 
+@entry("B", "gradient_edge_graph_ownership")
+def test_an_edge_does_not_keep_the_tensor_alive(torch, edge_of):
+    x = torch.rand(2, requires_grad=True)
+    y = x * 3
+    edge, reference = edge_of(y), weakref.ref(y)
+    del y
+    assert reference() is None
+    assert torch.autograd.grad(edge, x, torch.ones(2))[0].tolist() == [3.0, 3.0]
+
+
 @entry("B", "gradient_edge_output")
 def test_what_an_edge_shows(torch, edge_of):
     x = torch.rand(3, requires_grad=True)

@@ -40,7 +40,10 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The place of a Tensor in the graph, as it is now: later in-place writes to the Tensor do not move it."""
+    """The place of a Tensor in the graph, as it is now: later in-place writes to the Tensor do not move it.
+
+    An edge keeps the graph alive, not the values of the Tensor.
+    """
     edge = tensor._resolved()
     if edge is None:
         raise lesson(
@@ -48,7 +51,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             "It is not possible to get the gradient edge for a Tensor that does not require gradients",
             instead="ask for gradients where the Tensor is made: tensor(..., requires_grad=True).",
         )
-    return GradientEdge(edge[0], edge[1], tensor)
+    return GradientEdge(*edge)
 
 
 def backward(
