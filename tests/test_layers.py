@@ -24,6 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"namespaces", "linalg", "fft"}),  # the same operators under each ecosystem's names
     frozenset({"doors"}),  # ways in for programs that were written for another library
     frozenset({"transforms"}),
+    frozenset({"implicit"}),  # what solvers find, by the implicit function theorem
     frozenset({"check"}),
     frozenset({"lint"}),
     frozenset({"draw"}),

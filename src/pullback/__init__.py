@@ -19,7 +19,7 @@ from pullback.ops.creation import tensor
 from pullback.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 
 if _TYPE_CHECKING:
-    from pullback import check, draw
+    from pullback import check, draw, implicit
     from pullback.check import GradcheckError, gradcheck, gradgradcheck
     from pullback.draw import make_dot
     from pullback.namespaces import fft, special
@@ -46,6 +46,7 @@ __all__ = [
     "gradgradcheck",
     "hessian",
     "hvp",
+    "implicit",
     "inference_mode",
     "is_grad_enabled",
     "jacobian",
@@ -70,6 +71,7 @@ _LATE = {
     "fft": "pullback.namespaces.fft",
     "gradcheck": "pullback.check",
     "gradgradcheck": "pullback.check",
+    "implicit": "pullback.implicit",
     "make_dot": "pullback.draw",
     "special": "pullback.namespaces.special",
 }

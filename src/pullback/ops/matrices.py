@@ -45,7 +45,11 @@ _LESSONS = {
 
 
 def run(xp: Any, name: str, *args: Any, **options: Any) -> Any:
-    """``xp.linalg.name(...)``; what it raises is raised again as a lesson that names the operator."""
+    """``xp.linalg.name(...)``; what it raises is raised again as a lesson that names the operator.
+
+    Options are thresholds and flags, in which the result is piecewise constant: a Tensor counts as its value.
+    """
+    options = {key: getattr(value, "_array", value) for key, value in options.items()}
     try:
         return getattr(xp.linalg, name)(*args, **options)
     except (ValueError, TypeError) as error:  # NumPy's LinAlgError is a ValueError
