@@ -77,9 +77,7 @@ def test_grad_leaves_the_leaves_alone_and_can_be_differentiated(torch):
     assert x.grad is None
     assert y.grad is None
     y = x[0] * 2
-    with pytest.raises(
-        RuntimeError, match=r"Mismatch in shape: grad_output\[0\] .*\[3\].* output\[0\] .*\[2\]"
-    ):
+    with pytest.raises(RuntimeError, match=r"Mismatch in shape: grad_output\[0\] .*\[3\].* output\[0\] .*\[2\]"):
         torch.autograd.grad(y, x, torch.ones(3))
 
 

@@ -269,7 +269,7 @@ def _run(
     if settings.log is not None:
         task.around = settings.log.around(task.around)
     roots = []
-    edges = [_edge_of_output(output, k) for k, output in enumerate(outputs)]
+    task.roots = edges = [_edge_of_output(output, k) for k, output in enumerate(outputs)]
     if OPEN and not create_graph:
         task.settle = dual.settle(edges, seeds)
         task.record = task.settle is not None

@@ -19,7 +19,6 @@ from pullback.core.mistakes import explain_backward
 from pullback.core.places import story
 
 _task_numbers = itertools.count()
-first_of = operator.itemgetter(0)
 _current: contextvars.ContextVar[Pass | None] = contextvars.ContextVar("pullback backward pass", default=None)
 #: A backward pass started inside a backward pass (checkpoints, implicit layers) moves to a fresh stack this often.
 NESTING_PER_STACK = 40
@@ -56,7 +55,7 @@ class Pass:
     linear
         Under `record`: only how results depend on the cotangents matters, and what was saved counts as constant.
     roots
-        The edges at which the pass starts.
+        The edges at which the pass starts, for those who ask where it will go.
     kept
         What hooks on several Tensors keep for the length of the pass.
     """
@@ -103,7 +102,7 @@ class Pass:
         self.node: Node | None = None
         self.outer: Pass | None = None
         self.depth = 0
-        self.roots: tuple[Edge, ...] = ()
+        self.roots: Sequence[Edge] = ()
         self.reached: set[Node] | None = None
         self.kept: dict[Any, Any] | None = None
 
@@ -151,7 +150,6 @@ def run(roots: Sequence[tuple[Edge, Any]], task: Pass) -> Pass:
         What is asked for; its ``captured`` holds the answer at the end.
     """
     task.outer = _current.get()
-    task.roots = tuple(map(first_of, roots))
     if task.outer is not None:
         task.depth = task.outer.depth + 1
         if task.depth % NESTING_PER_STACK == 0:
