@@ -31,7 +31,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"torch"}),  # torch's names and conventions
     frozenset({"bridges"}),
     frozenset({ROOT}),
-    frozenset({"cli", "demo", "__main__", "pytest_plugin"}),
+    frozenset({"cli", "commands", "demo", "__main__", "pytest_plugin"}),
 )
 
 # Within core: each imports from those before it. A core module that is not named may stand anywhere, without a cycle.
@@ -102,6 +102,7 @@ BLIND = {
 LAZY: dict[tuple[str, str], str] = {
     ("core.differentiate", "core.anomaly"): "only a pass under detect_anomaly() needs it",
     ("core.outputs", "core.rules"): "only the wording of an error needs it",
+    ("namespaces.array_api", "namespaces.fft"): "an extension that most programs never name",
     ("namespaces.array_api", "namespaces.special"): "120 operators that most programs never name",
 }
 
@@ -110,6 +111,7 @@ LAZY_LAYERS = {
     ROOT: "rarely used submodules are imported when they are first named, so that `import pullback` stays quick",
     "doors": "the tables of a door are filled when somebody first goes through it, so that `import pullback` stays quick",
     "cli": "each command imports what it needs, so that `pullback --help` is immediate",
+    "commands": "`pullback --help` reads every command's description, and nothing else of it",
     "demo": "Rich and the drawing are imported when a report is made",
     "pytest_plugin": "pytest imports it in every run, also in those that never use it",
 }

@@ -16,7 +16,6 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from pullback.core.hooks import NOT_A_TENSOR as NOT_A_TENSOR
 from pullback.core.hooks import Hooks, register
@@ -51,7 +50,6 @@ FREED.place = None
 _numbers = itertools.count()
 next_number = _numbers.__next__
 by_number = attrgetter("_number")
-_metadata: WeakKeyDictionary[Node, dict[Any, Any]] = WeakKeyDictionary()
 
 
 class _Shown:
@@ -82,7 +80,9 @@ class Node:
         ``(shape, dtype)`` of each output, ``None`` for an output that is not a Tensor.
     """
 
-    __slots__ = ("__weakref__", "_code", "_edges", "_hooks", "_instruction", "_kind", "_number", "_saved", "_specs")
+    __slots__ = (
+        *("__weakref__", "_code", "_edges", "_hooks", "_instruction", "_kind", "_metadata", "_number", "_saved", "_specs"),
+    )
 
     _edges: tuple[Any, ...]
     _number: int
@@ -92,6 +92,7 @@ class Node:
     _instruction: int
     _hooks: Any  # a `pullback.core.hooks.Hooks`, or None
     _kind: Any  # the class of Tensor that the operation produced, in which hooks see cotangents
+    _metadata: dict[Any, Any]  # empty until it is asked for
 
     edges: Any = _Shown("_edges")
     number: Any = _Shown("_number")
@@ -136,7 +137,11 @@ class Node:
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dict for whatever a user wants to attach to the node."""
-        return _metadata.setdefault(self, {})
+        try:
+            return self._metadata
+        except AttributeError:
+            self._metadata = {}
+            return self._metadata
 
     def register_prehook(self, hook: Callable[..., Any]) -> Any:
         """Call ``hook(grad_outputs)`` before the node runs; it may return a tuple of replacements."""

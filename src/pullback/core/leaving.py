@@ -14,6 +14,7 @@ import numpy as np
 
 from pullback.core import arrays, modes
 from pullback.core.cuts import note_cut
+from pullback.core.dual import OPEN, dual_at
 from pullback.core.errors import lesson
 from pullback.core.graph import reach
 from pullback.core.placed import Placed
@@ -30,6 +31,8 @@ class Leaving(Placed):
     def _leave(self, how: str, error: type[Exception], what: str, why: str, instead: str) -> None:
         """Refuse while recording, and tell the mode otherwise."""
         mode = modes.current()
+        if OPEN:
+            self._keep_tangent(how, error)
         connected = self._edge is not None and self.requires_grad
         if connected and mode._recording and mode._settings.watcher is None:
             raise lesson(error, what, why=why, instead=instead)
@@ -38,8 +41,20 @@ class Leaving(Placed):
         if connected:
             note_cut(self._edge, how)
 
+    def _keep_tangent(self, how: str, error: type[Exception]) -> None:
+        """Refuse to leave a tangent behind, which nobody would miss."""
+        if self._edge is not None and dual_at(self._edge) is not None:
+            raise lesson(
+                error,
+                f"{how} takes a value out of forward mode: what is computed from it has no tangent",
+                why="the derivative would be silently too small, as if the value were a constant.",
+                instead="pullback's own functions to keep the tangent; x.detach() for the value alone.",
+            )
+
     def _leave_as_value(self, how: str) -> None:
-        """Refuse while a transform differentiates what this Tensor depends on, and tell the mode otherwise."""
+        """Refuse while something that is being differentiated depends on this Tensor, and tell the mode otherwise."""
+        if OPEN:
+            self._keep_tangent(how, RuntimeError)
         self._cut(how)
         mode = modes.current()
         if running_transforms and self._edge is not None and mode._recording and mode._settings.watcher is None:
@@ -91,7 +106,9 @@ class Leaving(Placed):
             return array.copy()
         return arrays.readonly(array) if self._is_locked() else array
 
-    def __dlpack__(self, **kwargs: Any) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
         self._leave(
             "DLPack",
             BufferError,
@@ -99,7 +116,8 @@ class Leaving(Placed):
             "the other library would compute without gradients.",
             "x.detach().",
         )
-        return self._array.__dlpack__(**kwargs)
+        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return self._array.__dlpack__(**{name: value for name, value in options.items() if value is not None})
 
     def __dlpack_device__(self) -> Any:
         return self._array.__dlpack_device__()

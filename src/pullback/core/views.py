@@ -202,8 +202,11 @@ class Overwrite(Node):
         return Masked(zeros, lambda: arrays.zeros(cotangent.shape, np.dtype(bool), xp))
 
 
-def check_writable(tensor: Tensor) -> None:
-    """Refuse in-place writes into memory that cannot be written, and those that the graph cannot describe."""
+def check_writable(tensor: Tensor, gradients: bool = False) -> None:
+    """Refuse in-place writes into memory that cannot be written, and those that the graph cannot describe.
+
+    `gradients` says that what is written has gradients.
+    """
     array = tensor._array
     if isinstance(array, np.ndarray) and not array.flags.writeable:
         borrowed = tensor._buffer is not None and tensor._buffer.borrowed
@@ -224,7 +227,7 @@ def check_writable(tensor: Tensor) -> None:
         return
     if view.base._edge.__class__ is Leaf:
         _refuse_leaf("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if view.forbidden and (view.edge is not None or view.base.requires_grad):
+    if view.forbidden and (gradients or view.edge is not None or view.base.requires_grad):
         raise lesson(
             RuntimeError,
             f"{view.forbidden} and is being modified inplace. This behavior is forbidden.",
@@ -263,7 +266,8 @@ def become(target: Tensor, result: Tensor) -> Tensor:
 
 def _fill(target: Tensor, value: Tensor) -> Any:
     """Write the elements of `value` into the memory of `target`.  Returns the place of `value` in the graph."""
-    check_writable(target)
+    edge = value._resolved()
+    check_writable(target, edge is not None)
     old, new = target._array, value._array
     if new.shape != old.shape:
         raise lesson(
@@ -273,7 +277,6 @@ def _fill(target: Tensor, value: Tensor) -> Any:
             instead="the same operation out of place: y = x + other.",
         )
     _check_cast(arrays.dtype_of(new), arrays.dtype_of(old))
-    edge = value._resolved()
     own(target)
     if arrays.is_mutable(target._array):
         target._array[...] = new

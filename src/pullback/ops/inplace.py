@@ -205,7 +205,7 @@ def _write_basic(target: Tensor, key: Key, value: Any, recorded: bool) -> None:
 
 def _write_advanced(target: Tensor, key: Key, value: Any, recorded: bool) -> None:
     """In place, by a node that stands between the old history and the new one."""
-    views.check_writable(target)
+    views.check_writable(target, is_recorded(value))
     if recorded:
         value = fitted(value, key.read(target._array).shape, target.dtype)
     else:
