@@ -36,6 +36,8 @@ from pullback.torch import (
     torchviz,
     utils,
 )
+
+from pullback.torch import _functions_networks  # isort: skip - needs nn
 from pullback.torch._dtypes import CONSTANTS as _CONSTANTS
 from pullback.torch._dtypes import DTYPES as _DTYPES
 from pullback.torch._dtypes import finfo, get_default_dtype, iinfo, set_default_dtype

@@ -19,6 +19,7 @@ from pullback.ops.inplace import write_result
 from pullback.ops.registry import REGISTRY
 from pullback.torch import _indexing, _methods_kinds
 from pullback.torch._dtypes import get_default_dtype
+from pullback.torch._errors import torchs
 from pullback.torch._export import METHODS, cast_for_write
 from pullback.torch._missing import OF_TENSORS, Missing
 from pullback.torch._printing import tensor_text
@@ -135,14 +136,20 @@ _OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {}
 
 def _bind_binary(name: str, apply: Any, align: Any) -> None:
     def forward(self: Any, other: Any) -> Any:
-        if is_plain(self._array.dtype, other):
-            return apply(self, other)
-        return apply(*align(self, other)) if is_operand(other) else NotImplemented
+        try:
+            if is_plain(self._array.dtype, other):
+                return apply(self, other)
+            return apply(*align(self, other)) if is_operand(other) else NotImplemented
+        except ValueError as error:
+            raise torchs(error, name) from None
 
     def reflected(self: Any, other: Any) -> Any:
-        if is_plain(self._array.dtype, other):
-            return apply(other, self)
-        return apply(*align(other, self)) if is_operand(other) else NotImplemented
+        try:
+            if is_plain(self._array.dtype, other):
+                return apply(other, self)
+            return apply(*align(other, self)) if is_operand(other) else NotImplemented
+        except ValueError as error:
+            raise torchs(error, name) from None
 
     def fitting(self: Any, other: Any) -> Any:
         return cast_for_write(self, forward(self, other))
@@ -170,5 +177,5 @@ def bind() -> None:
     for name, call in METHODS.items():
         if name not in ("real", "imag"):
             setattr(Tensor, name, call)
-    for name in OF_TENSORS:
+    for name in OF_TENSORS - METHODS.keys():
         setattr(Tensor, name, Missing(name))
