@@ -81,7 +81,18 @@ class Node:
     """
 
     __slots__ = (
-        *("__weakref__", "_code", "_edges", "_hooks", "_instruction", "_kind", "_metadata", "_number", "_saved", "_specs"),
+        *(
+            "__weakref__",
+            "_code",
+            "_edges",
+            "_hooks",
+            "_instruction",
+            "_kind",
+            "_metadata",
+            "_number",
+            "_saved",
+            "_specs",
+        ),
     )
 
     _edges: tuple[Any, ...]
