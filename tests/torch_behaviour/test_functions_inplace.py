@@ -280,9 +280,8 @@ def test_a_view_that_forward_returned_cannot_be_written(torch, what):
     copy = base.clone()
     result = View.apply(copy)
     copy += 1  # the base may be written; the view then has no place any more
-    with pytest.raises(RuntimeError, match="has been modified inplace|modified inplace"):
-        result.sum()
-        result.grad_fn  # noqa: B018
+    with pytest.raises(RuntimeError, match="modified inplace"):
+        result.sum().backward()
 
 
 @entry("A", "autograd_multiple_views_python")

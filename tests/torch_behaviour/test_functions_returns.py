@@ -300,7 +300,9 @@ def test_what_a_function_class_lacks_is_named_when_it_is_needed(torch):
         result.sum().backward()
 
 
-@entry("A", "custom_function_error", differs="a Function without jvp has a forward mode: it is derived from its backward")
+@entry(
+    "A", "custom_function_error", differs="a Function without jvp has a forward mode: it is derived from its backward"
+)
 def test_a_missing_jvp(torch, here):
     class Square(torch.autograd.Function):
         @staticmethod

@@ -61,10 +61,6 @@ def checkpoint(function: Callable[..., Any], *args: Any, again: Any = contextlib
     return result
 
 
-class _Enough(BaseException):
-    """Ends the second call of a function whose first call has not ended; no `except Exception` of the function stops it."""
-
-
 class _Frame:
     """One checkpointed call: what its saved Tensors looked like, and their values while a pass needs them."""
 
@@ -98,27 +94,18 @@ class _Frame:
         self.of_pass = -1
 
     def run_again(self) -> list[Any]:
-        """What the function saves, when it is called again; the graph it makes is thrown away.
-
-        Where the first call has not ended, because the function differentiates something itself, the second one ends as soon
-        as it has saved as much.
-        """
+        """What the function saves, when it is called again; the graph it makes is thrown away."""
         self.check_arguments()
         found: list[Any] = []
-        enough = len(self.looks) if self.results is None else -1
 
         def keep(tensor: Any) -> int:
             found.append(wrap(type(tensor), tensor._array))
-            if len(found) == enough:
-                raise _Enough
             return len(found) - 1
 
         token = modes.enter(modes.ON)  # neither the running pass nor whoever watches a rule has to do with this call
         try:
             with self.again(), saved_tensors_hooks(keep, found.__getitem__):
                 results = _summary(self.call())
-        except _Enough:
-            results = None
         finally:
             modes.leave(token)
         self.check(found, results)
@@ -136,7 +123,7 @@ class _Frame:
                     instead="write into a clone(), or pass a clone to the checkpoint.",
                 )
 
-    def check(self, found: list[Any], results: list[Any] | None) -> None:
+    def check(self, found: list[Any], results: list[Any]) -> None:
         """Refuse a second run that did something else."""
         looks = [(tuple(tensor.shape), tensor.dtype) for tensor in found]
         if len(looks) != len(self.looks):
@@ -145,7 +132,7 @@ class _Frame:
             different = [k for k, (old, new) in enumerate(zip(self.looks, looks, strict=True)) if old != new]
             if different:
                 what = f"saved Tensor {different[0]} had shape and dtype {self.looks[different[0]]}, now {looks[different[0]]}"
-            elif self.results is None or results is None or _agree(self.results, results):
+            elif self.results is None or _agree(self.results, results):
                 return
             else:
                 what = "its result has other values (it is random, or depends on something that changed)"

@@ -88,11 +88,12 @@ class Node:
             "_hooks",
             "_instruction",
             "_kind",
+            "_logs",
             "_metadata",
             "_number",
             "_saved",
-            "_specs",
         ),
+        "_specs",
     )
 
     _edges: tuple[Any, ...]
@@ -104,6 +105,7 @@ class Node:
     _hooks: Any  # a `pullback.core.hooks.Hooks`, or None
     _kind: Any  # the class of Tensor that the operation produced, in which hooks see cotangents
     _metadata: dict[Any, Any]  # empty until it is asked for
+    _logs: dict[int, Any]  # write logs of outputs that were made for aliases of them; empty until there is one
 
     edges: Any = _Shown("_edges")
     number: Any = _Shown("_number")
@@ -127,6 +129,16 @@ class Node:
         for entry in self._saved_entries():
             if getattr(entry, "position", None) == position and entry._buffer is None:
                 entry._buffer = buffer
+
+    def _log_of(self, position: int, fresh: Any = None) -> Any:
+        """The write log that aliases of output `position` have already; else `fresh`, which becomes that log."""
+        try:
+            logs = self._logs
+        except AttributeError:
+            if fresh is None:
+                return None
+            self._logs = logs = {}
+        return logs.get(position) if fresh is None else logs.setdefault(position, fresh)
 
     def _saved_entries(self) -> Iterable[Any]:
         """Everything that is kept for backward, as it is kept."""

@@ -139,10 +139,12 @@ class Placed:
         if self._buffer is BORROWED:
             self._buffer = Buffer(borrowed=True)
         if self._buffer is None:
-            self._buffer = Buffer()
             edge = without(self._edge)
             if edge.__class__ is tuple:
+                self._buffer = edge[0]._log_of(edge[1]) or Buffer()
                 edge[0]._adopt_buffer(edge[1], self._buffer)
+            else:
+                self._buffer = Buffer()
         return self._buffer
 
     def _cut(self, how: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from pullback.core import arrays
+from pullback.core import arrays, modes
 from pullback.core.errors import lesson
 from pullback.core.graph import Node
 from pullback.core.lost import stale
@@ -119,6 +119,8 @@ class SavedOutput(SavedTensor):
 
     def unpack(self, node: Node, what: str) -> Any:
         self._check(node, what)
+        if self._buffer is None and modes.current()._recording:  # others may save what is handed out
+            self._buffer = node._log_of(self.position, Buffer())
         return wrap(self.kind, self._array, self._buffer, (node, self.position))
 
     def same_or_again(self, node: Node, what: str) -> Any:
