@@ -207,7 +207,7 @@ class SoftEditDistance(Function):
     def forward(ctx, cost, gap):
         n, m = cost.shape
         rows = [[gap * 0]]
-        for j in range(m):
+        for _ in range(m):
             rows[0].append(rows[0][-1] + gap)
         weights = {}
         for i in range(n):

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch_functions import loading, measure
 
 import pullback.torch as torch
 from pullback.torch import func
 from pullback.torch.autograd import Function, grad
 from pullback.torch.autograd.graph import saved_tensors_hooks
 from pullback.torch.utils.checkpoint import checkpoint
+from torch_functions import loading, measure
 
 CASES = {name: case for name, case in loading.cases("pullback").items() if case.stands(1)}
 IN_PLACE = {"leaky relu in place", "in-place abn", "in place with mark_dirty", "in place with a copy"}
