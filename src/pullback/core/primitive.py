@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pullback.core import arrays, dual, modes, views
+from pullback.core import arrays, batches, dual, modes, views
+from pullback.core.batches import LIVE, ReadOut
 from pullback.core.cuts import note_cut
 from pullback.core.dual import OPEN, dual_at
 from pullback.core.graph import NOT_A_TENSOR, next_number
@@ -147,6 +148,9 @@ class Primitive:
             args = _tell_apart(args, bare_args, edges)
         ctx: Any = _new(cls._node)
         ctx.xp = np if first.__class__ is ndarray else namespace_of(first)
+        if LIVE:
+            args = [*args]  # type: ignore[assignment]
+            ctx.xp = batches.share(args, bare_args, edges, options) or ctx.xp
         ctx._to_save = None
         ctx.needs_input_grad = tuple(needs)
         state = look(cls) if cls._outside else None
@@ -156,6 +160,8 @@ class Primitive:
                 result = call_forward(cls, ctx, bare_args, options)
             else:
                 result = cls.forward(ctx, *bare_args, **options)
+        except ReadOut as error:
+            return batches.one_by_one(cls, args, options, error)
         except Exception as error:
             _explain(cls, error, bare_args, options)
             raise
@@ -181,6 +187,8 @@ _NUMBERS = (int, float, complex, np.generic)
 
 def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     """``apply`` for the most frequent call: one Tensor."""
+    if LIVE and options:
+        x = batches.share_one(x, options)
     mode = _current()
     array = x._array
     edge = x._edge
@@ -202,6 +210,8 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
             result = call_forward(cls, ctx, (array,), options)
         else:
             result = cls.forward(ctx, array, **options) if options else cls.forward(ctx, array)
+    except ReadOut as error:
+        return batches.one_by_one(cls, (x,), options, error)
     except Exception as error:
         _explain(cls, error, (array,), options)
         raise

@@ -9,6 +9,7 @@ import numpy as np
 from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.core.primitive import Primitive
+from pullback.core.tensor import Tensor
 from pullback.ops.indexing import take
 from pullback.ops.named import named
 from pullback.ops.registry import POSITIONS, TRUTHS, Make, Sample, register
@@ -98,10 +99,10 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
         raise lesson(ValueError, f"searchsorted() needs a one-dimensional x1, but its shape is {tuple(shape_of(x1))}")
     if side not in ("left", "right"):
         raise lesson(ValueError, f"searchsorted() takes 'left' or 'right' as side, but got {side!r}")
-    bare = getattr(x1, "_array", x1)
+    bare = x1._array if isinstance(x1, Tensor) else x1
     if not hasattr(x2, "dtype"):
         x2 = arrays.asarray(x2, arrays.namespace(bare), np.result_type(arrays.dtype_of(bare), x2))
-    return Searchsorted.apply(x1, x2, side=side, sorter=getattr(sorter, "_array", sorter))
+    return Searchsorted.apply(x1, x2, side=side, sorter=sorter._array if isinstance(sorter, Tensor) else sorter)
 
 
 @named
