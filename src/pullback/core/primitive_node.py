@@ -11,10 +11,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pullback.core import arrays, dual, modes, rules
+from pullback.core import arrays, batches, dual, modes, rules
 from pullback.core.attributes import hand_out
+from pullback.core.batches import LIVE, ReadOut
 from pullback.core.contents import changes, may_carry, plain, snapshot
 from pullback.core.dual import OPEN
+from pullback.core.engine import Pass
+from pullback.core.errors import lesson
 from pullback.core.graph import Freed, Node
 from pullback.core.lost import freed
 from pullback.core.masked import Masked, unmask
@@ -79,6 +82,20 @@ class PrimitiveNode(Node):
                 values.append(bare(entry, self))
         return tuple(values)
 
+    def __call__(self, *cotangents: Any) -> Any:
+        """Pull back through this node alone: Tensors, one per output, to Tensors, one per argument (``None`` without)."""
+        if len(cotangents) != len(self._specs):
+            raise lesson(
+                TypeError,
+                f"{self._name()} expected {len(self._specs)} arguments, got {len(cotangents)}",
+                instead="one gradient per output of the operation.",
+            )
+        task = Pass(modes.is_grad_enabled(), True, None)
+        given = [c if c is None or task.record else c._array for c in cotangents]
+        grads = [unmask(grad) for grad in self._pull(given, task)]
+        found = [g if g is None or isinstance(g, Tensor) else wrap(self._kind, g) for g in grads]
+        return found[0] if len(found) == 1 else tuple(found)
+
     def _pull(self, cotangents: list[Any], task: Any) -> Any:
         edges = self._edges
         if task.record or cotangents[0].__class__ is not ndarray or len(cotangents) != 1 or len(edges) != 1:
@@ -118,7 +135,16 @@ class PrimitiveNode(Node):
         if len(self._edges) > 1 and task.running is not None:
             ctx = self._shadow()
             ctx.needs_input_grad = tuple([task.wants(edge) for edge in self._edges])
-        return self._project(ctx, rules.as_sequence(self, self._operator.backward(ctx, *plain)), masked, xp)
+        if LIVE:
+            xp = batches.widest(xp, plain)
+            if xp is not self.xp:
+                ctx = self._shadow() if ctx is self else ctx
+                ctx.xp = xp
+        try:
+            grads = self._operator.backward(ctx, *plain)
+        except ReadOut as error:
+            grads = batches.rule_one_by_one(self, ctx, plain, False, error)
+        return self._project(ctx, rules.as_sequence(self, grads), masked, xp)
 
     def _pull_recorded(self, cotangents: list[Any], masked: Masked | None, task: Any) -> Any:
         """The same rule on Tensors; a delayed error where a value left the graph on the way."""
@@ -127,7 +153,11 @@ class PrimitiveNode(Node):
         watcher = Watcher([*self._edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]])
         token = modes.enter(modes.plain(True, modes.current()._settings.replace(watcher=watcher)))
         try:
-            grads = rules.as_sequence(self, self._operator.backward(ctx, *cotangents))
+            try:
+                grads = self._operator.backward(ctx, *cotangents)
+            except ReadOut as error:
+                grads = batches.rule_one_by_one(self, ctx, cotangents, True, error)
+            grads = rules.as_sequence(self, grads)
             grads = self._project(ctx, grads, masked, Recorded.xp)
         finally:
             modes.leave(token)
