@@ -18,7 +18,11 @@ def _lint(item):
     grade = {"error": 0, "warning": 1, "style": 2}
     lines = item.file.read_text(encoding="utf-8").splitlines()
     indent = len(lines[item.line - 1]) - len(lines[item.line - 1].lstrip())
-    after = [n for n, text in enumerate(lines[item.line :], item.line + 1) if text.strip() and len(text) - len(text.lstrip()) <= indent]
+    after = [
+        n
+        for n, text in enumerate(lines[item.line :], item.line + 1)
+        if text.strip() and len(text) - len(text.lstrip()) <= indent
+    ]
     end = after[0] if after else len(lines) + 1
     found = [f for f in lint_file(item.file, Config()) if item.line <= f.line < end]
     return sorted(found, key=lambda f: (grade[f.severity], f.line))
@@ -50,4 +54,13 @@ def test_there_are_enough_and_two_of_each_kind():
 
 
 #: Kinds that have one example only.
-ONCE = {"wrong-second-derivative", "kink", "broadcast-fails", "empty-fails", "jvp-disagrees", "undefined-cotangent", "not-repeatable", "overflow"}
+ONCE = {
+    "wrong-second-derivative",
+    "kink",
+    "broadcast-fails",
+    "empty-fails",
+    "jvp-disagrees",
+    "undefined-cotangent",
+    "not-repeatable",
+    "overflow",
+}

@@ -176,7 +176,7 @@ def random_like(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     found = rng.uniform(0.5, 1.5, array.shape) * rng.choice([-1.0, 1.0], array.shape)
     if array.dtype.kind == "c":
         found = found + 1j * rng.uniform(-1.0, 1.0, array.shape)
-    return np.asarray(found).astype(array.dtype)
+    return np.asarray(found, array.dtype)
 
 
 def shown(value: Any) -> str:
