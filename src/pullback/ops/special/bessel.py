@@ -73,6 +73,20 @@ kve: Any = special(
     v=NO_CLOSED_FORM,
     z=lambda v, z, f: f - (kve(v - 1, z) + kve(v + 1, z)) / 2,
 )
+jve: Any = special(
+    "jve(v, z)",
+    "``exp(-|Im z|) Jᵥ(z)``.  df/dz = (fᵥ₋₁ - fᵥ₊₁) / 2 for real numbers  (DLMF 10.6.1)",
+    _orders,
+    v=NO_CLOSED_FORM,
+    z=lambda v, z: (jve(v - 1, z) - jve(v + 1, z)) / 2,
+)
+yve: Any = special(
+    "yve(v, z)",
+    "``exp(-|Im z|) Yᵥ(z)``.  df/dz = (fᵥ₋₁ - fᵥ₊₁) / 2 for real numbers  (DLMF 10.6.1)",
+    _orders,
+    v=NO_CLOSED_FORM,
+    z=lambda v, z: (yve(v - 1, z) - yve(v + 1, z)) / 2,
+)
 hankel1: Any = special(
     "hankel1(v, z)",
     "``Jᵥ(z) + i Yᵥ(z)``, complex also of real numbers.  df/dz = (fᵥ₋₁ - fᵥ₊₁) / 2  (DLMF 10.6.1)",
