@@ -18,6 +18,7 @@ Every function that users see, as the registry has it; `docs/make_operators.py` 
   Tensor is written out.
 * **Node**: how a recorded call is called in graphs and errors. A differentiable function without one is composed of others.
 * **Complex**: its tests run on complex arguments too.
+* **Why none**: the reason why a function has no derivative; asking for a gradient is an error that says so.
 * **Order**: `make test` compares the derivatives up to this order with finite differences. It is no limit: rules are
   recorded like everything else.
 """
@@ -32,22 +33,34 @@ SIGNS = {
 SPACES: dict[str, Any] = {
     "pb": pb,
     "pb.linalg": pb.linalg,
+    "pb.fft": pb.fft,
     "torch": pullback.torch,
     "torch.linalg": pullback.torch.linalg,
     "torch.nn.functional": pullback.torch.nn.functional,
 }
 
 
+CHAPTERS = (
+    *("Entry by entry", "Whole arrays", "Linear algebra", "Fourier transforms"),
+    *("Without derivative", "Arrays and dtypes"),
+)
+
+
 def where(record: Record) -> list[str]:
     """How it can be reached."""
-    spaces = [space for space, module in SPACES.items() if hasattr(module, record.name)]
+    inner, _, name = record.name.rpartition(".")
+    spaces = [
+        space for space, module in SPACES.items() if hasattr(module, name) and (not inner or space == f"pb.{inner}")
+    ]
     return spaces + [SIGNS[name] for name in [record.dunder] if name] + [f"x.{name}()" for name in record.methods]
 
 
 def chapter(record: Record) -> str:
     """The heading it stands under."""
-    if record.call.__module__ == "pullback.ops.creation":
-        return "Making arrays"
+    if record.call.__module__ in ("pullback.ops.creation", "pullback.ops.data_types"):
+        return "Arrays and dtypes"
+    if record.name.startswith("fft."):
+        return "Fourier transforms"
     if not record.differentiable:
         return "Without derivative"
     if record.elementwise:
@@ -67,18 +80,20 @@ def row(record: Record) -> list[str]:
     """The cells of one operator."""
     places = ", ".join(f"`{place}`" for place in where(record)).replace("|", "\\|")
     node = getattr(record.operator, "node_name", "")
-    order = str(record.order) if record.differentiable else ""
-    return [f"`{record.name}`", summary(record), places, node and f"`{node}`", "yes" if record.complex else "", order]
+    last = str(record.order) if record.differentiable else record.reason
+    return [f"`{record.name}`", summary(record), places, node and f"`{node}`", "yes" if record.complex else "", last]
 
 
 def page() -> Iterator[str]:
     """The lines of the page."""
     yield OPENING
     shown = sorted((record for record in REGISTRY.values() if where(record)), key=lambda record: record.name)
-    for title in ("Entry by entry", "Whole arrays", "Linear algebra", "Without derivative", "Making arrays"):
+    for title in CHAPTERS:
         records = [record for record in shown if chapter(record) == title]
+        kinds = {record.differentiable for record in records}
+        last = "order" if kinds == {True} else "why none" if kinds == {False} else "order, or why none"
         yield f"## {title}\n"
-        yield "| name | what | where | node | complex | order |\n|---|---|---|---|---|---|"
+        yield f"| name | what | where | node | complex | {last} |\n|---|---|---|---|---|---|"
         for record in records:
             yield "| " + " | ".join(row(record)) + " |"
         yield ""

@@ -122,6 +122,8 @@ def test_filling_and_spacing_keep_gradients():
         (pb.linspace(0, a, 3), 1.5),
         (pb.linspace(a, 1.0, 3), 1.5),
         (pb.linspace(a, a, 2, endpoint=False), 2.0),
+        (pb.arange(a, 5.0), 3.0),
+        (pb.arange(1.0, 7.5, a), 6.0),
     ]:
         assert pb.autograd.grad(pb.sum(y), a)[0].item() == slope
         if y.shape != (3,):
@@ -146,8 +148,18 @@ def test_dlpack_both_ways():
     assert np.shares_memory(x._array, array)
     assert not np.shares_memory(pb.from_dlpack(array, copy=True)._array, array)
     assert np.from_dlpack(x).tolist() == [0.0, 1.0, 2.0]
+    x = pb.tensor([1.0], requires_grad=True)
     with pytest.raises(BufferError, match="requires grad"):
-        pb.from_dlpack(pb.tensor([1.0], requires_grad=True))
+        np.from_dlpack(x)
+
+
+@pytest.mark.parametrize("copy", [None, False, True])
+def test_dlpack_of_a_tensor_keeps_the_gradient(copy):
+    x = pb.tensor([1.0, 2.0], requires_grad=True)
+    y = pb.from_dlpack(x, copy=copy)
+    assert np.shares_memory(y._array, x._array) is not copy
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [2.0, 4.0]
 
 
 def test_only_the_cpu():

@@ -22,7 +22,7 @@ if _TYPE_CHECKING:
     from pullback import check, draw
     from pullback.check import GradcheckError, gradcheck, gradgradcheck
     from pullback.draw import make_dot
-    from pullback.namespaces import special
+    from pullback.namespaces import fft, special
 
 _bind(_array_api)
 _open_door(Tensor)
@@ -40,6 +40,7 @@ __all__ = [
     "doors",
     "draw",
     "enable_grad",
+    "fft",
     "grad",
     "gradcheck",
     "gradgradcheck",
@@ -66,6 +67,7 @@ _LATE = {
     "GradcheckError": "pullback.check",
     "check": "pullback.check",
     "draw": "pullback.draw",
+    "fft": "pullback.namespaces.fft",
     "gradcheck": "pullback.check",
     "gradgradcheck": "pullback.check",
     "make_dot": "pullback.draw",

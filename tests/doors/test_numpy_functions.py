@@ -21,6 +21,7 @@ door.fill()
 #: Calls without derivatives to compare, with the reason.
 VALUE_ONLY = {
     "np.around(x, 1)": "steps of 0.1 are within reach of the differences",
+    "np.nextafter(x, y)": "refused: between two floating-point numbers there is none",
     "np.median(np.where(b, n, np.nan), axis=1)": "NaN",
 }
 

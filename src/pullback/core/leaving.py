@@ -91,7 +91,9 @@ class Leaving(Placed):
             return array.copy()
         return arrays.readonly(array) if self._is_locked() else array
 
-    def __dlpack__(self, **kwargs: Any) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
         self._leave(
             "DLPack",
             BufferError,
@@ -99,7 +101,8 @@ class Leaving(Placed):
             "the other library would compute without gradients.",
             "x.detach().",
         )
-        return self._array.__dlpack__(**kwargs)
+        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return self._array.__dlpack__(**{name: value for name, value in options.items() if value is not None})
 
     def __dlpack_device__(self) -> Any:
         return self._array.__dlpack_device__()

@@ -11,9 +11,11 @@ import numpy as np
 
 import pullback.ops.all  # noqa: F401 - fills the registry
 from pullback.namespaces import linalg  # noqa: F401 - an extension, as an attribute
+from pullback.namespaces.info import namespace_info
 from pullback.ops.registry import REGISTRY
 
 __array_api_version__ = "2025.12"
+__array_namespace_info__ = namespace_info
 
 _operators: dict[str, Any] = {name: record.call for name, record in REGISTRY.items() if record.public}
 _dtypes: dict[str, Any] = {
@@ -25,15 +27,24 @@ _dtypes: dict[str, Any] = {
 }
 _constants: dict[str, Any] = {"e": np.e, "pi": np.pi, "inf": np.inf, "nan": np.nan, "newaxis": None}
 #: Everything that `pullback` shows under the same name.
-_exports: dict[str, Any] = {**_operators, **_dtypes, **_constants}
+_exports: dict[str, Any] = {
+    **_operators,
+    **_dtypes,
+    **_constants,
+    "__array_api_version__": __array_api_version__,
+    "__array_namespace_info__": namespace_info,
+}
 globals().update(_exports)
 
 
 def __getattr__(name: str) -> Any:
-    """The extension ``special``, which is imported when it is first named."""
-    if name != "special":
+    """The extensions ``fft`` and ``special``, which are imported when they are first named."""
+    module: Any
+    if name == "fft":
+        from pullback.namespaces import fft as module
+    elif name == "special":
+        from pullback.namespaces import special as module
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from pullback.namespaces import special
-
-    globals()[name] = special
-    return special
+    globals()[name] = module
+    return module

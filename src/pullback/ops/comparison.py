@@ -6,13 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from pullback.ops.families import ZERO, binary, constant
-from pullback.ops.registry import Make, Sample, register
+from pullback.ops.families import ZERO, Refused, binary, constant, function_of, nary
+from pullback.ops.registry import INTEGERS, TRUTHS, Make, Sample, register
 from pullback.ops.samples import Samples, integers, pairs, singles, truths
 
 
 def _register(
-    name: str, samples: Samples, dunder: str = "", complex: bool = False, doc: str = "", arguments: Any = ("a", "b")
+    name: str,
+    samples: Samples,
+    dunder: str = "",
+    complex: bool = False,
+    doc: str = "",
+    arguments: Any = ("a", "b"),
+    reason: str = TRUTHS,
 ) -> Any:
     return register(
         name,
@@ -23,6 +29,7 @@ def _register(
         elementwise=True,
         complex=complex,
         differentiable=False,
+        reason=reason,
     )
 
 
@@ -41,7 +48,29 @@ isfinite = _register(
 signbit = _register(
     "signbit", singles(), doc="True where the sign bit is set: negative numbers and -0.0.", arguments=("x",)
 )
-nextafter = _register("nextafter", pairs(numbers=()), doc="The floating-point number next to a in the direction of b.")
+
+_BETWEEN_NEIGHBOURS = Refused(
+    why="between two floating-point numbers there is none: the result moves in steps, with a as a whole.",
+    instead="a + (nextafter(a, b) - a).detach(), where it is meant as a moved by a constant; a.detach() for a constant.",
+)
+Nextafter = nary(
+    "nextafter",
+    lambda xp, a, b: xp.nextafter(a, b),
+    {"a": _BETWEEN_NEIGHBOURS, "b": _BETWEEN_NEIGHBOURS},
+    doc="The floating-point number next to a in the direction of b.  Its derivative is refused",
+)
+nextafter = register(
+    "nextafter",
+    Nextafter,
+    pairs(numbers=()),
+    call=function_of(Nextafter, "nextafter", "a", "b"),
+    reference=np.nextafter,
+    elementwise=True,
+    complex=False,
+    differentiable=False,
+    observe=lambda y: y.detach() if hasattr(y, "detach") else y,
+    reason="it moves in steps, from one floating-point number to the next; asking for a gradient is refused",
+)
 
 logical_and = _register("logical_and", truths, doc="``a and b``, elementwise.")
 logical_or = _register("logical_or", truths, doc="``a or b``, elementwise.")
@@ -57,14 +86,23 @@ def _one_integer(make: Make) -> Any:
 
 
 logical_not = _register("logical_not", _one_truth, doc="``not x``, elementwise.", arguments=("x",))
-bitwise_and = _register("bitwise_and", integers, "and", doc="``a & b`` of whole numbers or booleans.")
-bitwise_or = _register("bitwise_or", integers, "or", doc="``a | b`` of whole numbers or booleans.")
-bitwise_xor = _register("bitwise_xor", integers, "xor", doc="``a ^ b`` of whole numbers or booleans.")
+bitwise_and = _register("bitwise_and", integers, "and", doc="``a & b`` of whole numbers or booleans.", reason=INTEGERS)
+bitwise_or = _register("bitwise_or", integers, "or", doc="``a | b`` of whole numbers or booleans.", reason=INTEGERS)
+bitwise_xor = _register("bitwise_xor", integers, "xor", doc="``a ^ b`` of whole numbers or booleans.", reason=INTEGERS)
 bitwise_invert = _register(
-    "bitwise_invert", _one_integer, "invert", doc="``~x`` of whole numbers or booleans.", arguments=("x",)
+    "bitwise_invert",
+    _one_integer,
+    "invert",
+    doc="``~x`` of whole numbers or booleans.",
+    arguments=("x",),
+    reason=INTEGERS,
 )
-bitwise_left_shift = _register("bitwise_left_shift", integers, "lshift", doc="``a << b`` of whole numbers.")
-bitwise_right_shift = _register("bitwise_right_shift", integers, "rshift", doc="``a >> b`` of whole numbers.")
+bitwise_left_shift = _register(
+    "bitwise_left_shift", integers, "lshift", doc="``a << b`` of whole numbers.", reason=INTEGERS
+)
+bitwise_right_shift = _register(
+    "bitwise_right_shift", integers, "rshift", doc="``a >> b`` of whole numbers.", reason=INTEGERS
+)
 
 Copysign = binary(
     "copysign",

@@ -12,7 +12,7 @@ from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor, wrap
 from pullback.ops.joining import stack
-from pullback.ops.registry import Make, Sample, register
+from pullback.ops.registry import MADE, Make, Sample, register
 from pullback.ops.shapes import as_shape, astype, broadcast_to, clone
 
 
@@ -40,7 +40,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False, device:
     >>> pb.tensor([1.0, 2.0], requires_grad=True)
     tensor([1., 2.], requires_grad=True)
     """
-    _check_device(device)
+    check_device(device)
     if isinstance(data, Tensor):
         data._leave_as_value("tensor()")
         data = data._array
@@ -76,7 +76,7 @@ def asarray(
     >>> pb.autograd.grad(pb.asarray([a * b, b]).sum(), (a, b))
     (tensor(2.), tensor(2.))
     """
-    _check_device(device)
+    check_device(device)
     if not isinstance(obj, Tensor) and _holds_tensors(obj):
         if copy is False:
             raise ValueError("a list of Tensors cannot become one Tensor without a copy")
@@ -112,8 +112,13 @@ def from_numpy(array: Any) -> Tensor:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A Tensor over the memory of another library's array (read-only, where that library says so)."""
-    _check_device(device)
+    """A Tensor over the memory of another library's array (read-only, where that library says so).
+
+    Of a Tensor it is a view, or with `copy` a copy, that keeps the gradient.
+    """
+    check_device(device)
+    if isinstance(x, Tensor):
+        return clone(x) if copy else x[...]  # type: ignore[index]
     array = np.from_dlpack(x)
     return Tensor(array.copy() if copy else array)
 
@@ -150,7 +155,8 @@ def _without_tensors(data: Any) -> Any:
     return np.asarray(data) if isinstance(data, Tensor) else data
 
 
-def _check_device(device: Any) -> None:
+def check_device(device: Any) -> None:
+    """Refuse a device where no Tensor can be made."""
     if device is not None and str(device).partition(":")[0] != "cpu":
         raise ValueError(f"unsupported device {device!r}: Tensors made here live on 'cpu'")
 
@@ -158,25 +164,25 @@ def _check_device(device: Any) -> None:
 # --------------------------------------------------------------------------------------------------------------- filled
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of a shape (an integer or a tuple); float64 unless a dtype is given."""
-    _check_device(device)
+    check_device(device)
     return Tensor(np.zeros(as_shape(shape), dtype=dtype), requires_grad)
 
 
 def ones(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of a shape (an integer or a tuple); float64 unless a dtype is given."""
-    _check_device(device)
+    check_device(device)
     return Tensor(np.ones(as_shape(shape), dtype=dtype), requires_grad)
 
 
 def empty(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A Tensor of a shape whose entries are whatever the memory holds; float64 unless a dtype is given."""
-    _check_device(device)
+    check_device(device)
     return Tensor(np.empty(as_shape(shape), dtype=dtype), requires_grad)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """One value everywhere: a number, or a Tensor of no dimensions, which keeps its gradient."""
-    _check_device(device)
+    check_device(device)
     if isinstance(fill_value, Tensor):
         value = fill_value if dtype is None else astype(fill_value, dtype, copy=False)
         return clone(broadcast_to(value, as_shape(shape)))
@@ -194,7 +200,7 @@ def eye(
     requires_grad: bool = False,
 ) -> Tensor:
     """Ones on diagonal number `k` and zeros elsewhere, of shape ``(n_rows, n_cols)``."""
-    _check_device(device)
+    check_device(device)
     return Tensor(np.eye(n_rows, n_cols, k, dtype=np.float64 if dtype is None else dtype), requires_grad)
 
 
@@ -252,15 +258,20 @@ def arange(
 ) -> Tensor:
     """``start, start + step, …`` up to but without `stop`; from 0 when only one number is given.
 
+    `start` and `step` may be Tensors of no dimensions, which keep their gradients.
+
     >>> import pullback as pb
     >>> pb.arange(3)
     tensor([0, 1, 2])
     """
-    _check_device(device)
-    start, stop, step = _number(start), _number(stop), _number(step)
+    check_device(device)
     if stop is None:
         start, stop = 0, start
-    return Tensor(np.arange(start, stop, step, dtype=dtype), requires_grad)
+    found = Tensor(np.arange(_number(start), _number(stop), _number(step), dtype=dtype), requires_grad)
+    if any(isinstance(value, Tensor) and value.requires_grad for value in (start, step)):
+        steps = np.arange(found.shape[0], dtype=found.dtype)
+        return astype(start + step * steps, found.dtype, copy=False)
+    return found
 
 
 def linspace(
@@ -282,7 +293,7 @@ def linspace(
     >>> pb.linspace(0, 1, 3)
     tensor([0. , 0.5, 1. ])
     """
-    _check_device(device)
+    check_device(device)
     num = operator.index(num)
     if any(isinstance(end, Tensor) and end.requires_grad for end in (start, stop)):
         share = np.linspace(0.0, 1.0, num, endpoint=endpoint)
@@ -292,7 +303,7 @@ def linspace(
 
 
 # --------------------------------------------------------------------------------------------------------- registration
-def _none(make: Make) -> Iterable[Sample]:
+def no_samples(make: Make) -> Iterable[Sample]:
     """Nothing to differentiate."""
     return ()
 
@@ -314,4 +325,11 @@ for _make in (
     arange,
     linspace,
 ):
-    register(_make.__name__, None, _none, call=_make, differentiable=False)
+    register(
+        _make.__name__,
+        None,
+        no_samples,
+        call=_make,
+        differentiable=False,
+        reason=MADE,
+    )

@@ -18,7 +18,7 @@ from pullback.ops.indexing import embed, key_of, read
 from pullback.ops.registry import Make, Sample, register
 
 #: The convention of factors that makes the inverse transform the adjoint.
-_OTHER = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+OTHER = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 _INVERSE = {"fft": "ifft", "ifft": "fft"}
 
 
@@ -57,7 +57,7 @@ class Fft(Primitive):
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:
         n = ct.shape[ctx.axis]
-        found = Fft.apply(ct, name=_INVERSE[ctx.name], n=n, axis=ctx.axis, norm=_OTHER[ctx.norm])
+        found = Fft.apply(ct, name=_INVERSE[ctx.name], n=n, axis=ctx.axis, norm=OTHER[ctx.norm])
         return _fit(found, ctx.length, ctx.axis)
 
 
@@ -75,7 +75,7 @@ class Rfft(Primitive):
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:
         whole = _fit(ct, ctx.n, ctx.axis)
-        found = Fft.apply(whole, name="ifft", n=ctx.n, axis=ctx.axis, norm=_OTHER[ctx.norm])
+        found = Fft.apply(whole, name="ifft", n=ctx.n, axis=ctx.axis, norm=OTHER[ctx.norm])
         return _fit(ctx.xp.real(found), ctx.length, ctx.axis)
 
 
@@ -92,7 +92,7 @@ class Irfft(Primitive):
 
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:
-        found = Rfft.apply(ct, n=ctx.n, axis=ctx.axis, norm=_OTHER[ctx.norm])
+        found = Rfft.apply(ct, n=ctx.n, axis=ctx.axis, norm=OTHER[ctx.norm])
         half = found.shape[ctx.axis]
         twice = np.full(half, 2.0)
         twice[0] = 1.0
@@ -113,7 +113,7 @@ def _length(x: Any, n: Any, axis: int) -> int:
     return n
 
 
-def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = "backward") -> Any:
     """The discrete Fourier transform along `axis`.
 
     Parameters
@@ -129,24 +129,23 @@ def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
     Examples
     --------
     >>> import pullback as pb
-    >>> from pullback.ops.fourier import fft
-    >>> fft(pb.tensor([1.0, 0.0]))
+    >>> pb.fft.fft(pb.tensor([1.0, 0.0]))
     tensor([1.+0.j, 1.+0.j])
     """
     return Fft.apply(x, name="fft", n=_length(x, n, axis), axis=axis, norm=norm)
 
 
-def ifft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+def ifft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = "backward") -> Any:
     """The inverse of `fft`, with the same parameters."""
     return Fft.apply(x, name="ifft", n=_length(x, n, axis), axis=axis, norm=norm)
 
 
-def rfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+def rfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = "backward") -> Any:
     """`fft` of real numbers: the first ``n // 2 + 1`` entries, which determine the others."""
     return Rfft.apply(x, n=_length(x, n, axis), axis=axis, norm=norm)
 
 
-def irfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+def irfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = "backward") -> Any:
     """The inverse of `rfft`: `n` real numbers, an even number where it is not given."""
     n = 2 * (x.shape[axis] - 1) if n is None else int(n)
     if n < 1:
@@ -168,7 +167,7 @@ def _halves(make: Make) -> Any:
 
 
 def _register(name: str, operator: Any, call: Any, samples: Any, **facts: Any) -> None:
-    register(name, operator, samples, call=call, reference=getattr(np.fft, name), public=False, **facts)
+    register(f"fft.{name}", operator, samples, call=call, reference=getattr(np.fft, name), public=False, **facts)
 
 
 _register("fft", Fft, fft, _lines)

@@ -11,7 +11,7 @@ from pullback.core.primitive import Primitive
 from pullback.ops.matrices import run
 from pullback.ops.norms import vector_norm
 from pullback.ops.reductions import max_, min_, sum_
-from pullback.ops.registry import Make, Sample, register
+from pullback.ops.registry import COUNTS, Make, Sample, register
 from pullback.ops.shapes import expand_dims, moveaxis, shape_of
 from pullback.ops.solving import regular
 from pullback.ops.spectra import svdvals
@@ -155,5 +155,6 @@ register(
     reference=np.linalg.matrix_rank,
     public=False,
     differentiable=False,
+    reason=COUNTS,
 )
 register("norm", None, _numpy_norms, call=norm, reference=np.linalg.norm)

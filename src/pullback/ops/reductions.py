@@ -10,7 +10,7 @@ from pullback.core import arrays
 from pullback.core.masked import Masked
 from pullback.core.primitive import Primitive
 from pullback.ops.axes import Reduction, along, conj, count, from_rows, keep, mask_of, spread, to_rows
-from pullback.ops.registry import Make, Sample, register
+from pullback.ops.registry import COUNTS, TRUTHS, Make, Sample, register
 from pullback.ops.shapes import reshape
 
 
@@ -441,8 +441,8 @@ def _numpy_scan(name: str, start: float) -> Any:
     return reference
 
 
-register("all", All, _flags, call=all_, reference=np.all, methods=("all",), differentiable=False)
-register("any", Any_, _flags, call=any_, reference=np.any, methods=("any",), differentiable=False)
+register("all", All, _flags, call=all_, reference=np.all, methods=("all",), differentiable=False, reason=TRUTHS)
+register("any", Any_, _flags, call=any_, reference=np.any, methods=("any",), differentiable=False, reason=TRUTHS)
 register(
     "count_nonzero",
     CountNonzero,
@@ -451,6 +451,7 @@ register(
     reference=np.count_nonzero,
     methods=("count_nonzero",),
     differentiable=False,
+    reason=COUNTS,
 )
 register(
     "cumulative_prod",

@@ -13,6 +13,13 @@ from typing import Any
 
 import numpy as np
 
+#: Why an operator has no derivative.
+TRUTHS = "the result is true or false"
+POSITIONS = "the result is positions: whole numbers"
+COUNTS = "the result counts: it depends on no value that could change by small amounts"
+MADE = "it makes an array; Tensors that it is given keep their gradients"
+INTEGERS = "of whole numbers, which cannot change by small amounts"
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -52,6 +59,8 @@ class Record:
         False for operators that only other operators use.
     elementwise
         Whether the arguments are broadcast together and the result has one entry per entry of them.
+    reason
+        Why there is no derivative, where there is none.
     observe
         What the derivative tests look at, where the results are unique only up to a sign or an order: a function of
         what `call` returns.
@@ -69,6 +78,7 @@ class Record:
     differentiable: bool = True
     public: bool = True
     elementwise: bool = False
+    reason: str = ""
     observe: Callable[[Any], Any] | None = None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from pullback.core import arrays
 from pullback.core.masked import Masked
 from pullback.core.primitive import Primitive
-from pullback.ops.registry import Make, Sample, register
+from pullback.ops.registry import POSITIONS, Make, Sample, register
 
 
 class Sort(Primitive):
@@ -156,7 +156,9 @@ def _register(name: str, operator: Any, call: Any, samples: Any, reference: Any,
     register(name, operator, samples, call=call, reference=reference, complex=False, **facts)
 
 
-_register("argmax", Argmax, argmax, _searched, np.argmax, methods=("argmax",), differentiable=False)
-_register("argmin", Argmin, argmin, _searched, np.argmin, methods=("argmin",), differentiable=False)
-_register("argsort", Argsort, argsort, _sorted, _numpy_argsort, methods=("argsort",), differentiable=False)
+_register("argmax", Argmax, argmax, _searched, np.argmax, methods=("argmax",), differentiable=False, reason=POSITIONS)
+_register("argmin", Argmin, argmin, _searched, np.argmin, methods=("argmin",), differentiable=False, reason=POSITIONS)
+_register(
+    "argsort", Argsort, argsort, _sorted, _numpy_argsort, methods=("argsort",), differentiable=False, reason=POSITIONS
+)
 _register("sort", Sort, sort, _sorted, _numpy_sort)

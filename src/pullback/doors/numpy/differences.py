@@ -15,26 +15,9 @@ from pullback.ops import ufuncs as more
 @offers("diff")
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = np._NoValue, append: Any = np._NoValue) -> Any:
     """``np.diff``: differences of neighbours, `n` times."""
-    x = arr(a)
-    if n < 0:
-        raise ValueError(f"order must be non-negative but got {n}")
-    if n == 0:
-        return a
-    ends = [None if e is np._NoValue else _slab(x, e, axis) for e in (prepend, append)]
-    if any(e is not None for e in ends):
-        x = xp.concat([part for part in (ends[0], x, ends[1]) if part is not None], axis=axis)
-    for _ in range(n):
-        after, before = along(x, axis, slice(1, None)), along(x, axis, slice(None, -1))
-        x = xp.not_equal(after, before) if x.dtype.kind == "b" else after - before
-    return x
-
-
-def _slab(x: Any, value: Any, axis: int) -> Any:
-    """A value as a slab of length 1 along an axis; an array as it is."""
-    value = arr(value)
-    if value.shape:
-        return value
-    return xp.broadcast_to(value, tuple([1 if k == axis % len(x.shape) else n for k, n in enumerate(x.shape)]))
+    ends = {"prepend": prepend, "append": append}
+    given = {name: arr(value) for name, value in ends.items() if value is not np._NoValue}
+    return xp.diff(arr(a), axis=axis, n=n, **given) if n else a
 
 
 @offers("ediff1d")
