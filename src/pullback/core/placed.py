@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from typing import Any, Self
 
-from pullback.core import arrays, modes
+from pullback.core import arrays, modes, versions
 from pullback.core.cuts import note_cut
 from pullback.core.dual import OPEN, Dual, dual_at, without
 from pullback.core.errors import lesson
@@ -139,9 +139,11 @@ class Placed:
         if self._buffer is BORROWED:
             self._buffer = Buffer(borrowed=True)
         if self._buffer is None:
-            self._buffer = Buffer()
             edge = without(self._edge)
-            if edge.__class__ is tuple:
+            recorded = edge.__class__ is tuple
+            asked = versions.of_library
+            self._buffer = Buffer(moving=recorded and asked is not None and asked(getattr(edge[0], "_code", None)))
+            if recorded:
                 edge[0]._adopt_buffer(edge[1], self._buffer)
         return self._buffer
 

@@ -163,6 +163,8 @@ def unpack(entry: Any, node: Node, what: str) -> Any:
     if isinstance(entry, Tensor):
         buffer = entry._buffer
         if buffer is not None and buffer.version:
+            if buffer.left is not None:
+                return wrap(type(entry), buffer.left[0], None, buffer.left[1])
             raise stale(node, what, entry._array, 0, buffer, entry._resolved())
         if buffer is not None and buffer.detached:
             raise _detached(node, what)

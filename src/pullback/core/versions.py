@@ -6,7 +6,7 @@ its latest write.  Filling an array row by row is therefore legal even though ea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from numpy.lib.array_utils import byte_bounds
@@ -17,6 +17,9 @@ from pullback.core.places import caller
 #: A region that spans more cells of the log than this is kept in one list of wide regions.
 WIDE = 16
 
+
+#: Says of code whether it is a library's, see `Buffer.moving`; ``None`` until one has asked for the namespace of Tensors.
+of_library: Callable[[Any], bool] | None = None
 
 #: The latest write to a region: its number, the region (``None`` where unknown), and who wrote, see `places.caller`.
 Write = tuple[int, Any, Any]
@@ -42,13 +45,32 @@ class Buffer:
         Of borrowed memory only: weak references to views and aliases, which move along when the base gets memory of its own.
     locked
         The memory was recorded: ``numpy()`` hands it out read-only.
+    moving
+        The value is a library's own, which may overwrite what an operator of it saved, as it would with arrays: the memory
+        counts as lent at every write.
+    left
+        Where a Tensor stood before its first move, array and edge: whoever saved the very Tensor reads them here.
     """
 
-    __slots__ = ("_cell", "_cells", "_wide", "borrowed", "detached", "locked", "version", "viewed", "views")
+    __slots__ = (
+        "_cell",
+        "_cells",
+        "_wide",
+        "borrowed",
+        "detached",
+        "left",
+        "locked",
+        "moving",
+        "version",
+        "viewed",
+        "views",
+    )
 
-    def __init__(self, borrowed: bool = False, locked: bool = False) -> None:
+    def __init__(self, borrowed: bool = False, locked: bool = False, moving: bool = False) -> None:
         self.version = 0
-        self.borrowed = borrowed
+        self.borrowed = borrowed or moving
+        self.moving = moving
+        self.left: Any = None
         self.detached = False
         self.locked = locked
         self.viewed = False

@@ -11,17 +11,19 @@ and every other view of that base finds its own new place when it is next used, 
 
 from __future__ import annotations
 
+import sys
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, dual, modes
+from pullback.core import arrays, dual, modes, versions
 from pullback.core.dual import OPEN, without
 from pullback.core.errors import lesson
 from pullback.core.graph import Node
 from pullback.core.masked import Masked, unmask
-from pullback.core.places import note
+from pullback.core.places import note, outside
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Leaf, Tensor, wrap
 from pullback.core.versions import BORROWED, Buffer
@@ -96,6 +98,8 @@ def make_view(view: Tensor, source: Tensor, operator: Any, options: dict[str, An
         forbidden = forbidden or parent.forbidden
     if base._buffer is BORROWED:
         base._buffer = Buffer(borrowed=True)
+    elif versions.of_library is not None and base._buffer is None:
+        base._shared_buffer()
     view._edge = View(base, steps, view._edge, forbidden)
     view._buffer = buffer = base._buffer
     if buffer is not None and buffer.borrowed:
@@ -327,24 +331,38 @@ def _move_retained_grad(target: Tensor, old: Any, new: Any) -> None:
         target._node_hooks(new[0]).retain[new[1]] = reference
 
 
+def _make_log(target: Tensor, of_library: Callable[[Any], bool]) -> None:
+    """The log of a Tensor that is about to be written, for the first time: a library that does so takes it for its own."""
+    buffer = target._shared_buffer()
+    if not buffer.moving and of_library(outside(sys._getframe(2)).f_code):
+        buffer.moving = buffer.borrowed = True
+
+
 def own(target: Tensor) -> None:
     """Copy memory that was only lent (a cotangent) before it is written."""
     if before_writing is not None:
         before_writing(target)
+    if versions.of_library is not None and target._buffer is None:
+        _make_log(target, versions.of_library)
     buffer = target._buffer
     if buffer is None or not buffer.borrowed:
         return
     view = target._view
     base = target if view is None else view.base
+    left = buffer.left or (base._array, base._resolved())
     if isinstance(base._array, np.ndarray):
         hold_another_array(base, np.array(base._array, order="K"))  # the same strides, so that views of it stay views
     else:
         hold_another_array(base, arrays.copy(base._array, arrays.namespace(base._array)))
-    base._buffer = Buffer()
+    base._buffer = Buffer(moving=buffer.moving)
+    if buffer.moving:
+        base._buffer.left = left
     for reference in buffer.views:
         other = reference()
         if other is None:
             continue
+        if buffer.moving:
+            base._buffer.views.append(reference)
         other._buffer = base._buffer
         if other._view is None:
             hold_another_array(other, base._array)

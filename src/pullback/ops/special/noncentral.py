@@ -136,7 +136,7 @@ def _polished(name: str, miss: Any, slope: Any) -> Any:
         with np.errstate(invalid="ignore", divide="ignore"):
             for _ in range(2):
                 step = miss(nc, *args) / slope(nc, *args)
-                nc = nc - np.where(np.isfinite(step), step, 0.0)
+                nc = nc - np.where(np.isfinite(step) & (abs(step) < 0.1), step, 0.0)
         return nc
 
     return value
