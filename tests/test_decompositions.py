@@ -801,3 +801,11 @@ def test_values_and_two_derivatives_are_those_of_torch(name, stack, dtype):
             weights = [hermitian(w) for w in weights]
         found = pb.autograd.grad(found, mine, [pb.tensor(w) for w in weights], create_graph=True)
         expected = torch.autograd.grad(expected, theirs, [torch.tensor(w) for w in weights], create_graph=True)
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_threshold_may_be_a_tensor(requires_grad):
+    a = pb.tensor([[1.0, 0.0], [0.0, 0.1]], requires_grad=True)
+    rtol = pb.tensor(0.5, requires_grad=requires_grad)
+    np.testing.assert_allclose(pb.linalg.pinv(a, rtol=rtol).detach().numpy(), [[1.0, 0.0], [0.0, 0.0]], atol=1e-15)
+    assert pb.linalg.matrix_rank(a, rtol=rtol).item() == 1

@@ -42,6 +42,8 @@ from pullback.ops.registry import REGISTRY, Record, samples_of
 
 numpy_door.fill()  # registers the operators that only this door needs
 assert pb.special  # and this the special functions
+assert pb.implicit  # and this what solvers find
+import pullback.torch.nn.functional  # noqa: E402 - and this those of neural networks
 
 CHECKS: dict[str, tuple[Callable[[Record], None], Callable[[Record], bool]]] = {}
 

@@ -20,10 +20,12 @@ ROOT = "(package)"  # pullback/__init__.py: public names only
 # From the top down: a module imports from its own layer and from the layers before it.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"core"}),  # the machine; knows no operator
+    frozenset({"batching"}),  # batched arrays, and the operators at the border of a batch
     frozenset({"ops"}),  # the operators
     frozenset({"namespaces", "linalg", "fft"}),  # the same operators under each ecosystem's names
     frozenset({"doors"}),  # ways in for programs that were written for another library
     frozenset({"transforms"}),
+    frozenset({"implicit"}),  # what solvers find, by the implicit function theorem
     frozenset({"check"}),
     frozenset({"lint"}),
     frozenset({"draw"}),
@@ -31,7 +33,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"torch"}),  # torch's names and conventions
     frozenset({"bridges"}),
     frozenset({ROOT}),
-    frozenset({"cli", "demo", "__main__", "pytest_plugin"}),
+    frozenset({"cli", "commands", "demo", "__main__", "pytest_plugin"}),
 )
 
 # Within core: each imports from those before it. A core module that is not named may stand anywhere, without a cycle.
@@ -39,6 +41,7 @@ CORE_ORDER = (
     *(
         "errors",
         "dual",
+        "batches",
         "modes",
         "arrays",
         "hooks",
@@ -49,6 +52,7 @@ CORE_ORDER = (
         "engine",
         "recorded",
         "versions",
+        "past",
         "references",
         "wrapping",
         "leaf",
@@ -71,6 +75,7 @@ CORE_ORDER = (
     ),
     *(
         "packing",
+        "raw_saved",
         "refusal",
         "recompute",
         "rules",
@@ -100,6 +105,7 @@ BLIND = {
 # for example ("core.differentiate", "core.anomaly"): "only a pass under detect_anomaly() needs it".
 LAZY: dict[tuple[str, str], str] = {
     ("core.differentiate", "core.anomaly"): "only a pass under detect_anomaly() needs it",
+    ("core.differentiate", "batching"): "only a pass with a batch of cotangents needs it",
     ("core.outputs", "core.rules"): "only the wording of an error needs it",
     ("namespaces.array_api", "namespaces.fft"): "an extension that most programs never name",
     ("namespaces.array_api", "namespaces.special"): "120 operators that most programs never name",
@@ -110,6 +116,7 @@ LAZY_LAYERS = {
     ROOT: "rarely used submodules are imported when they are first named, so that `import pullback` stays quick",
     "doors": "the tables of a door are filled when somebody first goes through it, so that `import pullback` stays quick",
     "cli": "each command imports what it needs, so that `pullback --help` is immediate",
+    "commands": "`pullback --help` reads every command's description, and nothing else of it",
     "demo": "Rich and the drawing are imported when a report is made",
     "pytest_plugin": "pytest imports it in every run, also in those that never use it",
 }

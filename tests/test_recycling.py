@@ -314,6 +314,7 @@ def test_only_one_function_gives_a_tensor_another_array():
         for name in _exchanges(function)
     }
     found.discard(("core/recycling.py", "_references_while_dying", "holder"))  # no Tensor
+    found.discard(("core/saved.py", "_check", "self"))  # what a node kept of one
     assert found == {("core/wrapping.py", "hold_another_array", "tensor")}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import mpmath
@@ -10,11 +11,11 @@ import pytest
 from mpmath import mp, mpf
 
 import pullback as pb
-import pullback.ops.special  # fills the registry
 from pullback.core.tensor import Tensor
 from pullback.ops.registry import REGISTRY, samples_of
 from special_in_mpmath import ELSEWHERE, MORE, MORE_INVERSES, SLOPES, SLOW
 
+assert pb.special  # registers them
 RECORDS = {name.removeprefix("special."): r for name, r in REGISTRY.items() if name.startswith("special.")}
 
 
@@ -264,3 +265,60 @@ def test_every_special_function_is_compared():
     differentiable = {name for name, record in RECORDS.items() if record.differentiable}
     assert differentiable - MPMATH.keys() - INVERSES.keys() == CONSTANT | ELSEWHERE.keys()
     assert all(ELSEWHERE.values())
+
+
+# ------------------------------------------------------------------------------------------------------------- far out
+def _turned(function: Any, sign: int, mirrored: int, turn: complex) -> Any:
+    """The n-th derivative of a Bessel function times an exponential, by recurrences alone: exact to all digits."""
+
+    @cache
+    def at(v: Any, x: Any, n: int) -> Any:
+        if n == 0:
+            return mp.exp(turn * x) * function(v, x)
+        return mirrored * (at(v - 1, x, n - 1) + sign * at(v + 1, x, n - 1)) / 2 + turn * at(v, x, n - 1)
+
+    return at
+
+
+SCALED = {
+    "ive": _turned(mp.besseli, 1, 1, -1),
+    "kve": _turned(mp.besselk, 1, -1, 1),
+    "hankel1e": _turned(mp.hankel1, -1, 1, -1j),
+    "hankel2e": _turned(mp.hankel2, -1, 1, 1j),
+}
+
+
+@pytest.mark.parametrize("name", SCALED)
+@pytest.mark.parametrize("v", [0.0, 2.5])
+def test_scaled_bessel_functions_keep_their_digits_far_out(name, v):
+    for point in (5.0, 29.0, 40.0, 1e4):
+        x = pb.tensor(point, requires_grad=True)
+        y = pb.real(RECORDS[name].call(v, x))
+        for order in range(1, 4):
+            (y,) = pb.autograd.grad(y, x, create_graph=True)
+            with mp.workdps(50):
+                expected = float(mp.re(SCALED[name](mpf(v), mpf(point), order)))
+            np.testing.assert_allclose(y.item(), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("pair", [("i0e", "ive", 0), ("i1e", "ive", 1), ("k0e", "kve", 0), ("k1e", "kve", 1)])
+def test_those_of_orders_0_and_1_are_the_general_ones(pair):
+    name, general, order = pair
+    for point in (2.0, 50.0, 1e5, *((-2.0, -50.0, -1e5) if name[0] == "i" else ())):
+        x = pb.tensor(point, requires_grad=True)
+        y, z = RECORDS[name].call(x), RECORDS[general].call(float(order), x)
+        for _ in range(3):
+            (y,), (z,) = pb.autograd.grad(y, x, create_graph=True), pb.autograd.grad(z, x, create_graph=True)
+            np.testing.assert_allclose(y.item(), z.item(), rtol=1e-12)
+
+
+def test_struve_functions_keep_their_digits_far_out():
+    for name, function in (("struve", mp.struveh), ("modstruve", mp.struvel)):
+        for v, point in ((0.0, 3.0), (1.0, 1e4), (1.0, -40.0)):
+            if name == "modstruve":
+                point = np.clip(point, -40.0, 40.0)
+            x = pb.tensor(point, requires_grad=True)
+            (found,) = pb.autograd.grad(RECORDS[name].call(v, x), x)
+            with mp.workdps(30):
+                expected = float(mp.diff(lambda t, f=function, v=v: f(v, t), mpf(float(point))))
+            np.testing.assert_allclose(found.item(), expected, rtol=1e-11)

@@ -200,9 +200,9 @@ def test_writes_of_dual_numbers_into_a_graph_and_back():
         moved = fw.unpack_dual(y).tangent
         (g,) = grad(y, x, retain_graph=True)
         assert moved.item() == pytest.approx(2 * 5 * 1.5**4)
-        assert g.item() == pytest.approx(5 * 1.5**4)
+        assert g.detach().item() == pytest.approx(5 * 1.5**4)
         assert tangent(g) == pytest.approx(2 * 20 * 1.5**3)
-        assert grad(moved, x)[0].item() == pytest.approx(2 * 20 * 1.5**3)
+        assert grad(moved, x)[0].detach().item() == pytest.approx(2 * 20 * 1.5**3)
 
 
 def test_in_place_methods_keep_what_was_saved():
@@ -246,7 +246,7 @@ def test_derived_from_backward_to_every_order():
         assert (moved.item(), tangent(g), of_tangent.item()) == (13.5, 18.0, 18.0)
         assert grad(of_tangent, x)[0].item() == 12.0
         (second,) = grad(g, x)
-        assert (second.item(), tangent(second)) == (9.0, 12.0)
+        assert (second.detach().item(), tangent(second)) == (9.0, 12.0)
 
 
 def test_forward_runs_once():
@@ -265,7 +265,7 @@ def test_forward_runs_once():
 
     with fw.dual_level():
         y = Noisy.apply(dual(1.0, 1.0))
-        assert tangent(y) == y.item()
+        assert tangent(y) == y.detach().item()
     assert runs == [None]
 
 
@@ -309,7 +309,7 @@ def test_jvp_mixes_with_backward():
     with fw.dual_level():
         y, _ = Product.apply(fw.make_dual(x, leaf(3.0)), w, 1)
         (g,) = grad(y, w, retain_graph=True)
-        assert (g.item(), tangent(g)) == (2.0, 3.0)
+        assert (g.detach().item(), tangent(g)) == (2.0, 3.0)
         moved = fw.unpack_dual(y).tangent
         assert [d.item() for d in grad(moved, [w, x], materialize_grads=True)] == [3.0, 0.0]
 
@@ -420,7 +420,7 @@ def test_a_dirty_input_is_the_same_tensor_with_a_new_tangent():
                 given = leaf([1.0, 1.0, 1.0])
                 x = fw.make_dual(w, given) * 1.0
                 assert F.apply(x) is x
-                assert (x.tolist(), tangent(x)) == ([2.0, 4.0, 6.0], [2.0, 2.0, 2.0])
+                assert (x.detach().tolist(), tangent(x)) == ([2.0, 4.0, 6.0], [2.0, 2.0, 2.0])
                 part = x[:2]
                 assert F.apply(part) is part
                 assert (tangent(x), given.tolist()) == ([4.0, 4.0, 2.0], [1.0, 1.0, 1.0])
@@ -454,7 +454,7 @@ def test_an_output_saved_for_jvp_is_connected():
     x = leaf(0.5, True)
     with fw.dual_level():
         y = F.apply(fw.make_dual(x, leaf(1.0)))
-        assert grad(fw.unpack_dual(y).tangent, x, retain_graph=True)[0].item() == np.exp(0.5)
+        assert grad(fw.unpack_dual(y).tangent, x, retain_graph=True)[0].detach().item() == np.exp(0.5)
         assert tangent(grad(y, x)[0]) == np.exp(0.5)
 
 
@@ -463,18 +463,18 @@ def test_dot_grad_has_its_tangent():
     x = leaf(2.0, True)
     with fw.dual_level():
         (fw.make_dual(x, leaf(1.0)) ** 3).backward()
-        assert (x.grad.item(), tangent(x.grad), x.grad.requires_grad) == (12.0, 12.0, False)
+        assert (x.grad.detach().item(), tangent(x.grad), x.grad.requires_grad) == (12.0, 12.0, False)
         x.grad = None
         d = fw.make_dual(x, leaf(1.0))
         pb.where(d > 0, d, 0.0).backward(d)  # a cotangent that knows its structural zeros, and has a tangent
-        assert (x.grad.item(), tangent(x.grad)) == (2.0, 1.0)
+        assert (x.grad.detach().item(), tangent(x.grad)) == (2.0, 1.0)
 
 
 def test_a_tangent_in_the_seed():
     x = leaf([1.0, 2.0], True)
     with fw.dual_level():
         (g,) = grad(x * x, x, dual([1.0, 1.0], [1.0, 0.5]))
-        assert (g.tolist(), tangent(g)) == ([2.0, 4.0], [2.0, 2.0])
+        assert (g.detach().tolist(), tangent(g)) == ([2.0, 4.0], [2.0, 2.0])
 
 
 def test_a_pass_without_tangents_is_not_recorded():
@@ -732,7 +732,7 @@ def test_values_that_can_be_read_once_are_still_there_for_backward():
     with fw.dual_level():
         y = Once.apply(fw.make_dual(x, leaf(1.0)))
         (g,) = grad(y, x)
-        assert (tangent(y), g.item(), tangent(g)) == (6.0, 6.0, 2.0)
+        assert (tangent(y), g.detach().item(), tangent(g)) == (6.0, 6.0, 2.0)
 
 
 def test_a_rule_that_drops_the_tangent_of_what_is_in_no_graph_is_refused():
@@ -780,8 +780,8 @@ def test_gradients_with_tangents_have_places_of_their_own():
         y = fw.make_dual(x, leaf([1.0, 1.0])) * 1.0
         (g,) = grad(y, y, seed)
         g *= 3.0
-        assert (seed.tolist(), tangent(seed)) == ([1.0, 1.0], [5.0, 5.0])
-        assert (g.tolist(), tangent(g)) == ([3.0, 3.0], [15.0, 15.0])
+        assert (seed.detach().tolist(), tangent(seed)) == ([1.0, 1.0], [5.0, 5.0])
+        assert (g.detach().tolist(), tangent(g)) == ([3.0, 3.0], [15.0, 15.0])
 
 
 def test_a_hook_of_an_intermediate_sees_its_tangent():
@@ -792,7 +792,7 @@ def test_a_hook_of_an_intermediate_sees_its_tangent():
         y.register_hook(lambda g: seen.append(tangent(g)))
         y.register_hook(lambda g: g * 2.0)
         (g,) = grad(y * y, x)
-        assert (seen, g.item(), tangent(g)) == ([8.0], 64.0, 96.0)
+        assert (seen, g.detach().item(), tangent(g)) == ([8.0], 64.0, 96.0)
 
 
 def test_state_outside_ctx_that_jvp_uses_is_no_constant():
@@ -841,7 +841,7 @@ def test_jvp_may_read_what_can_be_read_once():
     x = leaf(3.0, True)
     with fw.dual_level():
         y = Once.apply(fw.make_dual(x, leaf(1.0)))
-        assert (tangent(y), grad(y, x)[0].item()) == (6.0, 6.0)
+        assert (tangent(y), grad(y, x)[0].detach().item()) == (6.0, 6.0)
 
 
 def test_an_attribute_set_by_a_backward_does_not_hinder_a_tangent():
@@ -880,3 +880,49 @@ def test_a_function_of_numpy_without_a_rule_does_not_lose_a_tangent():
         assert np.i0(fw.make_dual(x, leaf(1.0)).detach()).item() == np.i0(0.5)
         assert tangent(np.fft.fft(dual([1.0, 0.0], [0.0, 1.0]))) == [1.0, -1.0]
         assert tangent(np.multiply(np.asarray([2.0]), dual([1.0], [1.0]))) == [2.0]
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        lambda x: x.numpy(),
+        np.asarray,
+        float,
+        complex,
+        lambda x: x.item(),
+        lambda x: x.tolist(),
+        lambda x: np.from_dlpack(x),
+    ],
+)
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_tangent_is_not_left_behind(leave, requires_grad):
+    with fw.dual_level():
+        x = fw.make_dual(leaf(2.0, requires_grad), leaf(1.0))
+        for one in (x, x * x, x.reshape(1)):
+            with pytest.raises((RuntimeError, BufferError), match="takes a value out of forward mode"):
+                leave(one)
+            leave(one.detach())
+            leave(fw.unpack_dual(one).primal.detach())
+            leave(fw.unpack_dual(one).tangent.detach())
+        assert (int(x), bool(x), f"{x:.1f}", x > 1) == (2, True, "2.0", True)
+    leave(x.detach())
+
+
+def test_a_function_may_compute_on_numpy_in_forward_mode():
+    class Square(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_forward(x)
+            ctx.save_for_backward(x)
+            return pb.asarray(x.numpy() ** 2)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 * ctx.saved_tensors[0]
+
+        @staticmethod
+        def jvp(ctx, t):
+            return pb.asarray(2 * ctx.saved_tensors[0].numpy() * t.numpy())
+
+    with fw.dual_level():
+        assert tangent(Square.apply(dual(3.0, 1.0))) == 6.0

@@ -1,6 +1,8 @@
 """The graph alone: nodes, edges, the order of `reach`, what pictures and hooks need of a node."""
 
+import gc
 import random
+import weakref
 
 import pytest
 
@@ -151,15 +153,26 @@ def test_names_representation_and_sequence_numbers():
 
 
 def test_metadata_is_one_dict_per_node_that_dies_with_it():
-    from pullback.core import graph
+    class Note:
+        pass
 
     y = pb.exp(leaf(2.0))
-    y.grad_fn.metadata["note"] = 1
-    assert y.grad_fn.metadata == {"note": 1}
+    y.grad_fn.metadata["note"] = note = Note()
+    assert y.grad_fn.metadata == {"note": note}
     assert pb.exp(leaf(2.0)).grad_fn.metadata == {}
-    before = len(graph._metadata)
+    reference = weakref.ref(note)
+    del y, note
+    assert reference() is None
+
+
+def test_metadata_that_leads_back_to_its_node_is_collected():
+    y = pb.exp(leaf(2.0))
+    y.grad_fn.metadata["result"] = y
+    reference = weakref.ref(y.grad_fn)
     del y
-    assert len(graph._metadata) == before - 1
+    assert reference() is not None
+    gc.collect()
+    assert reference() is None
 
 
 def test_the_accumulator_of_a_leaf_is_one_object_while_a_graph_lives():

@@ -595,19 +595,65 @@ def _register(kind, x, y, write):
 @pytest.mark.parametrize("write", [_write_all, _write_one, _write_data, _write_alias])
 @pytest.mark.parametrize("kind", ["tensor", "leaf", "prehook", "node", "accumulator", "accumulated"])
 @pytest.mark.filterwarnings("ignore:Using backward")
-def test_a_hook_that_writes_into_its_gradient_changes_nothing_else(kind, write, create_graph):
+def test_a_hook_that_writes_into_its_gradient_changes_that_and_nothing_else(kind, write, create_graph):
+    """As if it had returned the new gradient: neither the seed, nor the gradients of others that are the same memory."""
     x, other, seed = leaf([1.0, 2.0]), leaf([1.0, 2.0]), pb.tensor([1.0, 1.0])
     y = x + other
     y.retain_grad()
     _register(kind, x, y, write)
     y.backward(seed, create_graph=create_graph)
+    written = [7, 1] if write is _write_one else [3, 3]
+    everything = kind in ("tensor", "prehook")  # a hook of y itself, or of its node
     assert seed.tolist() == [1, 1]
-    assert other.grad.tolist() == y.grad.tolist() == [1, 1]
-    if kind != "accumulated":  # there the gradient of x is what the hook was given
-        assert x.grad.tolist() == [1, 1]
+    assert y.grad.tolist() == (written if kind == "tensor" else [1, 1])
+    assert x.grad.tolist() == written
+    assert other.grad.tolist() == (written if everything or kind == "node" else [1, 1])
+    if kind == "leaf":
         first, second, middle = grad(x + other + y, [x, other, y], seed, create_graph=create_graph)
-        assert first.tolist() == second.tolist() == [2, 2]
+        assert first.tolist() == ([7, 2] if write is _write_one else [6, 6])
+        assert second.tolist() == [2, 2]
         assert (middle.tolist(), seed.tolist()) == ([1, 1], [1, 1])
+
+
+@pytest.mark.parametrize("kind", ["tensor", "leaf", "prehook", "node"])
+def test_what_a_hook_wrote_is_differentiated_like_what_it_returned(kind):
+    def derivatives_with(tensor_hook, node_hook):
+        x = leaf([1.0, 2.0])
+        y = x * x
+        if kind in ("tensor", "leaf"):
+            (y if kind == "tensor" else x).register_hook(tensor_hook)
+        elif kind == "prehook":
+            y.grad_fn.register_prehook(node_hook)
+        else:
+            y.grad_fn.register_hook(lambda inner, outer: node_hook(inner))
+        (first,) = grad((y * y).sum(), x, create_graph=True)
+        (second,) = grad(first.sum(), x)
+        return first.tolist(), second.tolist()
+
+    def write(gs):
+        for g in gs:
+            g *= 3.0
+
+    written = derivatives_with(_write_all, write)
+    returned = derivatives_with(lambda g: g * 3.0, lambda gs: tuple(g * 3.0 for g in gs))
+    assert written == returned
+    assert written[0] == [12.0, 96.0]
+
+
+def _write_unseen(g):
+    with pb.no_grad():
+        g.mul_(3.0)
+
+
+@pytest.mark.parametrize("write", [_write_unseen, _write_data, _write_alias])
+@pytest.mark.parametrize("kind", ["tensor", "leaf", "prehook", "node"])
+def test_a_write_that_is_not_recorded_is_refused_where_the_gradient_has_a_graph(kind, write):
+    x = leaf([1.0, 2.0])
+    y = x * x
+    _register(kind, x, y, write)
+    with teaches(pb.DerivativeRefused, "wrote into its gradient without recording", notes=["return the new gradient"]):
+        grad((y * y).sum(), x, create_graph=True)
+    assert grad((x * x * x).sum(), x)[0] is not None
 
 
 @pytest.mark.parametrize("create_graph", [False, True])

@@ -505,6 +505,119 @@ def test_a_forward_that_writes_into_its_input_cannot_run_again():
         grad(g, x)
 
 
+def test_a_forward_that_writes_into_what_it_made_runs_again():
+    def compute(x):
+        parts = pb.zeros(2)
+        parts[0] = x
+        parts[1:] += pb.exp(x)
+        parts[1] *= x
+        return parts.sum() * 1
+
+    x = leaf(X)
+    made = derivatives(saving(compute).apply, x, 2)
+    direct = derivatives(saving(lambda x: x + x * pb.exp(x)).apply, x, 2)
+    np.testing.assert_allclose(values(made), values(direct))
+
+
+def test_a_forward_that_writes_into_what_it_made_and_keeps_it_runs_again():
+    class Writes(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            cube = pb.ones(())
+            cube *= x
+            cube *= x
+            ctx.square = cube * 1
+            ctx.save_for_backward(cube)
+            return cube * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (square,) = ctx.saved_tensors
+            return g * (2 * square + ctx.square)
+
+    np.testing.assert_allclose(values(derivatives(Writes.apply, leaf(X), 3)), [3 * X**2, 6 * X, 6])
+
+
+def test_a_forward_that_writes_into_a_tensor_from_outside_does_not_write_again():
+    calls = pb.zeros(())
+
+    def compute(x):
+        calls.__iadd__(1)
+        return pb.exp(x)
+
+    x = leaf(X)
+    (g,) = grad(saving(compute).apply(x), x, create_graph=True)
+    with teaches(DerivativeRefused, notes=["wrote into a Tensor that it did not make"]):
+        grad(g, x)
+    assert calls.item() == 1
+
+
+def test_a_number_that_stays_where_all_inputs_move_alike_is_no_constant():
+    class Ratio(pb.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.ratio = (a.item() + 1) / (b.item() + 1)
+            ctx.save_for_backward(b)
+            return (a + 1) / (b + 1)
+
+        @staticmethod
+        def backward(ctx, g):
+            (b,) = ctx.saved_tensors
+            return g / (b + 1), -g * ctx.ratio / (b + 1)
+
+    a, b = leaf(3.0), leaf(1.0)
+    found = grad(Ratio.apply(a, b), (a, b), create_graph=True)
+    with teaches(DerivativeRefused, "ctx.ratio"):
+        grad(sum(found), b)
+
+
+def test_a_mask_from_data_is_a_constant_around_the_point():
+    class Gate(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            mask = pb.astype(x.detach() > 0, pb.float64)
+            ctx.save_for_backward(x, mask)
+            return x * x * mask
+
+        @staticmethod
+        def backward(ctx, g):
+            x, mask = ctx.saved_tensors
+            return 2 * g * x * mask
+
+    np.testing.assert_allclose(values(derivatives(Gate.apply, leaf(X), 2)), [2 * X, 2])
+
+
+def test_what_is_written_after_it_was_saved_by_an_operator_is_remembered_in_a_second_run():
+    def compute(x):
+        p = pb.exp(x)
+        q = p * x
+        r = p.reshape(1)
+        r[0] -= x
+        p *= q
+        return p * 1
+
+    x = leaf(X)
+    direct = derivatives(saving(lambda x: (pb.exp(x) - x) * (pb.exp(x) * x)).apply, x, 3)
+    np.testing.assert_allclose(values(derivatives(saving(compute).apply, x, 3)), values(direct))
+
+
+def test_what_backward_writes_after_an_operator_saved_it_is_remembered():
+    class Exp(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return pb.exp(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            slope = pb.exp(x)
+            slope *= g
+            return slope
+
+    np.testing.assert_allclose(values(derivatives(Exp.apply, leaf(X), 4)), [np.exp(X)] * 4)
+
+
 def test_an_input_changed_since_is_no_input_for_a_second_run():
     x = leaf(X)
     a = x * 1

@@ -48,7 +48,7 @@ def over_forward(program, order):
         if not value.requires_grad:
             return 0.0
         value = contracted(grad(value, leaves, create_graph=number < order, materialize_grads=True), direction)
-    return value.item()
+    return value.detach().item()
 
 
 def alone(program, order):

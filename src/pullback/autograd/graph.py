@@ -19,6 +19,7 @@ from pullback.core.engine import current_pass
 from pullback.core.errors import lesson
 from pullback.core.graph import Node
 from pullback.core.hooks import RemovableHandle
+from pullback.core.leaf import Leaf
 from pullback.core.packing import disable_saved_tensors_hooks, saved_tensors_hooks
 from pullback.core.tensor import Tensor, wrap
 
@@ -84,8 +85,9 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., Any], *, 
     tensors
         Tensors that require gradients.
     fn
-        With ``mode="all"``: ``fn(grads)``, called at the end of every pass that reached one of them, with ``None`` for
-        those that it did not reach.  With ``mode="any"``: ``fn(grad)``, called once per pass with the first gradient.
+        With ``mode="all"``: ``fn(grads)``, called in every pass that reaches one of them, as soon as the last gradient is
+        there; ``None`` stands for those that the pass does not reach.  With ``mode="any"``: ``fn(grad)``, called once per
+        pass with the first gradient.
     mode
         ``"all"`` or ``"any"``.
     """
@@ -95,28 +97,41 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[..., Any], *, 
             f"Expects mode to be one of ('all', 'any') but got {mode}",
             instead="'all' to be called once with all gradients, 'any' to be called with the first.",
         )
-    found: dict[int, list[Any]] = {}  # by the number of the pass
-    lock = threading.Lock()
-
-    def finish(number: int) -> None:
-        grads = found.pop(number)
-        if mode == "all":
-            fn(grads)
+    nodes = [_node_finder(tensor) for tensor in tensors]
+    key, lock = object(), threading.Lock()
 
     def arrived(position: int, grad: Any) -> None:
         task = current_pass()
         if task is None:
             return
         with lock:
-            first = task.number not in found
-            grads = found.setdefault(task.number, [None] * len(tensors))
+            task.kept = task.kept or {}
+            first = key not in task.kept
+            if first:
+                task.kept[key] = [None] * len(nodes), sum(visited(task, node()) for node in nodes)
+            grads, missing = task.kept[key]
             grads[position] = grad
-        if first:
-            task.final.append(lambda: finish(task.number))
-            if mode == "any":
+            task.kept[key] = grads, missing - 1
+        if mode == "any":
+            if first:
                 fn(grad)
+        elif missing == 1:
+            fn(grads)
 
     return _Handles([t.register_hook(lambda grad, k=k: arrived(k, grad)) for k, t in enumerate(tensors)])
+
+
+def visited(task: Any, node: Any) -> bool:
+    """True when the pass comes by this node (``None`` for one that no graph holds any more)."""
+    return node is not None and task.visits(node)
+
+
+def _node_finder(tensor: Any) -> Callable[[], Any]:
+    """Finds the node of a Tensor as it is now, without holding it; that of a leaf may be another one in every graph."""
+    leaf = tensor._edge
+    if leaf.__class__ is Leaf:
+        return lambda: None if leaf.node is None else leaf.node()
+    return weakref.ref(tensor._resolved()[0])
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - used like a statement

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback.check import fast, layouts, probes
+from pullback.check import fast, layouts, probes, pulling, pushing
 from pullback.check.differences import Differences
 from pullback.check.errors import GradcheckError, failure, warn
-from pullback.check.judge import Judge
+from pullback.check.judge import Jacobians, Judge
 from pullback.check.moving import is_double
-from pullback.check.pulling import jacobians
 from pullback.check.repeat import check_deterministic
 from pullback.check.report import matrix, number
 from pullback.check.subject import Subject, as_tuple
@@ -35,6 +34,9 @@ class Options:
     dtypes: bool
     batched: bool
     fast: bool
+    backward: bool
+    forward: bool
+    batched_forward: bool
 
 
 def gradcheck(
@@ -79,13 +81,15 @@ def gradcheck(
     nondet_tol
         How far two backward passes may differ.
     check_undefined_grad
-        Try missing cotangents.
+        Try missing cotangents, and missing tangents.
     check_grad_dtypes
         Require that gradients have the dtype of their input (the engine sees to it).
     check_batched_grad
         Try ``is_grads_batched=True``.
-    check_batched_forward_grad, check_forward_ad, check_backward_ad
-        Which mode to check; forward mode is not looked at yet.
+    check_forward_ad, check_backward_ad
+        Which mode to check.  In forward mode `func` is called once per element with dual numbers.
+    check_batched_forward_grad
+        Compare the tangents of two directions at once with those of each.
     fast_mode
         Compare one random projection of each Jacobian; see `pullback.check.fast` for what that can miss.
     masked
@@ -120,7 +124,15 @@ def gradcheck(
     """
     _check_flags(check_forward_ad, check_backward_ad, check_batched_grad, check_batched_forward_grad)
     options = Options(
-        eps, Tolerance(atol, rtol, nondet_tol), check_undefined_grad, check_grad_dtypes, check_batched_grad, fast_mode
+        eps,
+        Tolerance(atol, rtol, nondet_tol),
+        check_undefined_grad,
+        check_grad_dtypes,
+        check_batched_grad,
+        fast_mode,
+        check_backward_ad,
+        check_forward_ad,
+        check_batched_forward_grad,
     )
     try:
         with enable_grad():
@@ -139,12 +151,6 @@ def _check_flags(forward: bool, backward: bool, batched: bool, batched_forward: 
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if batched_forward and not forward:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    if forward:
-        raise lesson(
-            NotImplementedError,
-            "check_forward_ad=True: gradcheck does not look at forward mode yet",
-            instead="check_forward_ad=False; a tangent that is derived from backward is as right as backward.",
-        )
 
 
 def _validated(inputs: Any) -> tuple[Any, ...]:
@@ -188,12 +194,21 @@ def _gradcheck(func: Callable[..., Any], inputs: tuple[Any, ...], options: Optio
     if not subject.differentiable:
         _check_constant(subject, differences, options)
         return
+    numerical = None if options.fast else differences.jacobians()
+    if options.backward:
+        _check_backward(subject, differences, options, numerical)
+    if options.forward:
+        _check_forward(subject, differences, options, numerical)
+
+
+def _check_backward(subject: Subject, differences: Differences, options: Options, numerical: Any) -> None:
     rng = np.random.default_rng(_SEED)
-    if options.fast:
+    if numerical is None:
         analytical = None
-        _fast(subject, differences, options, rng)
+        _fast(subject, differences, options, rng, pulling.jacobians)
+        fast.check_again(subject, rng, options.tolerance.nondet)
     else:
-        analytical = _slow(subject, differences, options)
+        analytical = _slow(subject, differences, options, pulling.jacobians, numerical)
     if options.batched:
         probes.check_batched(subject, rng)
     probes.check_zero(subject)
@@ -205,22 +220,40 @@ def _gradcheck(func: Callable[..., Any], inputs: tuple[Any, ...], options: Optio
         probes.check_undefined(subject)
 
 
-def _slow(subject: Subject, differences: Differences, options: Options) -> list[np.ndarray]:
-    numerical = differences.jacobians()
-    analytical, again = jacobians(subject), jacobians(subject)
-    Judge(subject, differences, options.tolerance).compare(numerical, analytical, again)
+def _check_forward(subject: Subject, differences: Differences, options: Options, numerical: Any) -> None:
+    rng = np.random.default_rng(_SEED)
+    tolerance = options.tolerance.for_precision(differences, 1.0, 1.0)
+    if numerical is None:
+        _fast(subject, differences, options, rng, pushing.jacobians)
+    else:
+        analytical = _slow(subject, differences, options, pushing.jacobians, numerical)
+        pushing.check_linear(subject, analytical, rng, tolerance)
+    if options.dtypes:
+        pushing.check_dtypes(subject)
+    if options.undefined:
+        pushing.check_undefined(subject, rng, tolerance)
+
+
+def _slow(
+    subject: Subject, differences: Differences, options: Options, jacobians: Jacobians, numerical: list[np.ndarray]
+) -> list[np.ndarray]:
+    analytical = jacobians(subject)
+    again = analytical if jacobians is pushing.jacobians else jacobians(subject)
+    Judge(subject, differences, options.tolerance, jacobians).compare(numerical, analytical, again)
     return analytical
 
 
-def _fast(subject: Subject, differences: Differences, options: Options, rng: np.random.Generator) -> None:
+def _fast(
+    subject: Subject, differences: Differences, options: Options, rng: np.random.Generator, jacobians: Jacobians
+) -> None:
     """Compare projections; only where they disagree, compare everything, which has the last word."""
-    table = fast.projections(subject, differences, rng)
+    table = fast.projections(subject, differences, rng, forward=jacobians is pushing.jacobians)
     tolerance = options.tolerance.for_precision(differences, 1.0, 1.0)
     found = fast.first_disagreement(table, tolerance)
     if found is None:
         return
     try:
-        _slow(subject, differences, options)
+        _slow(subject, differences, options, jacobians, differences.jacobians())
     except GradcheckError as error:
         if error.numerical is not None and error.analytical is not None:
             error.args = (_fast_message(str(error), found, error.numerical, error.analytical),)

@@ -10,7 +10,7 @@ import numpy as np
 from pullback.check.gradcheck import gradcheck
 from pullback.check.moving import like
 from pullback.check.subject import as_tuple
-from pullback.core import arrays
+from pullback.core import arrays, tangents
 from pullback.core.differentiate import grad
 from pullback.core.errors import lesson
 from pullback.core.modes import enable_grad
@@ -52,7 +52,7 @@ def gradgradcheck(
     check_undefined_grad, check_grad_dtypes, check_batched_grad
         See `gradcheck`; they concern the second derivative here.
     check_fwd_over_rev, check_rev_over_rev
-        Which mode to check; forward mode is not looked at yet.
+        Which mode differentiates the gradients.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def gradgradcheck(
         with enable_grad():
             cotangents = _random_cotangents(as_tuple(func(*values)), gen_non_contig_grad_outputs)
     return gradcheck(
-        gradient_function(func, len(values)),
+        gradient_function(func, values),
         (*values, *cotangents),
         eps=eps,
         atol=atol,
@@ -98,17 +98,26 @@ def gradgradcheck(
     )
 
 
-def gradient_function(func: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """The function ``(inputs, cotangents) -> gradients`` of a function of `count` inputs."""
+def gradient_function(func: Callable[..., Any], given: tuple[Any, ...]) -> Callable[..., Any]:
+    """The function ``(inputs, cotangents) -> gradients`` of a function with the `given` inputs."""
+    asked = [k for k, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
 
     def gradients(*arguments: Any) -> tuple[Any, ...]:
-        inputs, cotangents = arguments[:count], arguments[count:]
-        wanted = [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
+        inputs, cotangents = list(arguments[: len(given)]), arguments[len(given) :]
+        for k in asked:
+            if not inputs[k].requires_grad:  # a dual number, in forward mode: it needs a place in the graph
+                inputs[k] = _point(inputs[k])
+        wanted = [inputs[k] for k in asked]
         outputs = _differentiable(as_tuple(func(*inputs)))
         found = grad(outputs, wanted, cotangents, create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
+    vars(gradients)["of_backward"] = True  # errors speak of backward then, not of func
     return gradients
+
+
+def _point(x: Tensor) -> Tensor:
+    return tangents.point(x) if tangents.carries(x) else wrap(type(x), x._array).requires_grad_()
 
 
 def _differentiable(outputs: tuple[Any, ...]) -> list[Tensor]:

@@ -7,6 +7,7 @@ what is left is a wrong derivative.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +21,7 @@ from pullback.check.examine import Finding, examine
 from pullback.check.moving import host
 from pullback.check.numeric import Ladder
 from pullback.check.probes import is_deaf
-from pullback.check.pulling import jacobians
+from pullback.check.pulling import jacobians as pulled
 from pullback.check.repeat import check_deterministic, check_noise, check_reentrant
 from pullback.check.report import mismatch, place
 from pullback.check.subject import Part, Subject
@@ -29,6 +30,8 @@ from pullback.core.tensor import Tensor
 
 #: With more rows than this a message shows the Jacobian of the first, fixed step.
 SHARPENED = 32
+#: What computes the analytical Jacobians: by pulling cotangents back, or by pushing tangents forward.
+Jacobians = Callable[[Subject], list[np.ndarray]]
 _GRAVITY = ("mismatch", "not finite", "kink", "jump", "edge", "inconclusive", "agrees")
 
 
@@ -48,8 +51,12 @@ class Block:
 class Judge:
     """Compares the Jacobians of a subject and says what is the matter where they differ."""
 
-    def __init__(self, subject: Subject, differences: Differences, tolerance: Tolerance) -> None:
+    def __init__(
+        self, subject: Subject, differences: Differences, tolerance: Tolerance, jacobians: Jacobians = pulled
+    ) -> None:
         self.subject = subject
+        self.jacobians = jacobians
+        self.forward = jacobians is not pulled
         self.differences = differences
         self.tolerance = tolerance
         self._ladders: dict[Any, Ladder] = {}
@@ -73,7 +80,8 @@ class Judge:
                 self._look_into(block, wrong, again)
         if self._inconclusive is not None:
             raise self._inconclusive
-        check_reentrant(self.subject, analytical, again, self.tolerance.nondet)
+        if not self.forward:
+            check_reentrant(self.subject, analytical, again, self.tolerance.nondet)
         if self._accepted:
             count = f" ({len(self._accepted)} entries in all)" if len(self._accepted) > 1 else ""
             warn(f"{self._accepted[0]}{count}. Accepted; move the inputs to a smooth point for a sharp check.")
@@ -89,7 +97,10 @@ class Judge:
     def _look_into(self, block: Block, wrong: np.ndarray, again: list[np.ndarray]) -> None:
         check_deterministic(self.subject, self.tolerance.nondet)
         other = as_complex(block.x, again[block.number][:, block.part.columns])
-        check_noise(block.position, block.part.output, block.analytical[wrong], other[wrong], block.numerical[wrong])
+        if not self.forward:
+            check_noise(
+                block.position, block.part.output, block.analytical[wrong], other[wrong], block.numerical[wrong]
+            )
         left = wrong.copy()
         while left.any():
             entry = worst(block.analytical, block.numerical, left)
@@ -149,10 +160,10 @@ class Judge:
             self.tolerance.atol,
             self.tolerance.rtol,
             values=self._values(),
-            deaf=finding.verdict == "mismatch" and is_deaf(self.subject) is not None,
+            deaf=finding.verdict == "mismatch" and not self.forward and is_deaf(self.subject) is not None,
         )
         where = block.part.output, block.position, block.part.name
-        return mismatch(case, numerical, entry, finding, self.subject.func, *where)
+        return mismatch(case, numerical, entry, finding, self.subject.func, *where, forward=self.forward)
 
     def _sharpened(self, block: Block, wrong: np.ndarray, entry: tuple[int, int], finding: Finding) -> np.ndarray:
         """The numerical matrix; where its step turned out to be a bad one, that with the best step for every entry."""
@@ -181,7 +192,7 @@ class Judge:
     def _in_double(self) -> list[np.ndarray] | None:
         try:
             with self.differences.point():
-                return jacobians(self.subject, self.subject.run())
+                return pulled(self.subject, self.subject.run()) if not self.forward else self.jacobians(self.subject)
         except Exception:  # the forward follows into double precision, the backward does not
             return None
 

@@ -29,6 +29,8 @@ def check_deterministic(subject: Subject, tolerance: float) -> None:
         off = apart(subject.observe(), first)
         if off.max(initial=0.0) > tolerance:
             part = next(p for p in subject.parts if off[p.columns].max(initial=0.0) > tolerance)
+            if getattr(subject.func, "of_backward", False):
+                raise _varying_gradient(part.output, off[part.columns].max())
             raise failure(
                 "not deterministic",
                 f"func is not deterministic: called again with the same inputs, its output {part.output} changed by up "
@@ -39,6 +41,18 @@ def check_deterministic(subject: Subject, tolerance: float) -> None:
                 "generator inside func.",
                 output=part.output,
             )
+
+
+def _varying_gradient(output: int, off: float) -> Exception:
+    return failure(
+        "not reentrant",
+        "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different "
+        f"values: gradient {output} changed by up to {off:.4g}",
+        "Why it matters: its derivative compares gradients at nearby inputs; random numbers drown them.",
+        "Write instead: a func and a backward without random numbers, and a backward that leaves ctx and its saved values as "
+        "they were.",
+        output=output,
+    )
 
 
 def check_noise(position: int, output: int, first: np.ndarray, second: np.ndarray, numerical: np.ndarray) -> None:

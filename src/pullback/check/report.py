@@ -57,6 +57,7 @@ def mismatch(
     output: int,
     position: int,
     part: str,
+    forward: bool = False,
 ) -> GradcheckError:
     """The error for a Jacobian that is wrong, or that nothing can be said about; `numbers` is the numerical one."""
     row, column = entry
@@ -69,7 +70,7 @@ def mismatch(
     )
     pattern = recognise(case) if finding.verdict == "mismatch" else Pattern("", "")
     what = (
-        f"{prefix(part)}{_headline(finding.verdict)} for output {output} with respect to input {position},\n"
+        f"{prefix(part)}{_headline(finding.verdict, forward)} for output {output} with respect to input {position},\n"
         f"numerical:{matrix(numbers)}\nanalytical:{matrix(case.analytical)}"
     )
     worst = (
@@ -96,9 +97,9 @@ def mismatch(
     )
 
 
-def _headline(verdict: str) -> str:
+def _headline(verdict: str, forward: bool) -> str:
     return {
-        "mismatch": "Jacobian mismatch",
+        "mismatch": "Jacobian computed with forward mode mismatch" if forward else "Jacobian mismatch",
         "inconclusive": "Inconclusive, precision too low: cannot judge the Jacobian",
         "kink": "No derivative at a kink, and the analytical value is none of its slopes",
         "jump": "No derivative at a jump, and the analytical value is not the slope beside it",

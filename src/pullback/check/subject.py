@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,9 +61,9 @@ class Subject:
         self.parts = self._parts()
         self.size = self.parts[-1].columns.stop if self.parts else 0
 
-    def run(self) -> tuple[Any, ...]:
-        """Call the function; its outputs as a tuple."""
-        result = self.func(*self.inputs)
+    def run(self, arguments: Sequence[Any] | None = None) -> tuple[Any, ...]:
+        """Call the function, with other arguments in the place of its own if there are any; its outputs as a tuple."""
+        result = self.func(*(self.inputs if arguments is None else arguments))
         outputs = as_tuple(result)
         if isinstance(result, Tensor) or (isinstance(result, (tuple, list)) and not _loose(outputs)):
             return outputs

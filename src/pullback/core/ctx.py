@@ -16,7 +16,7 @@ from pullback.core.contents import rebuild, tensors_in
 from pullback.core.errors import lesson
 from pullback.core.graph import Freed, Node
 from pullback.core.lost import freed
-from pullback.core.packing import Packed, SavedTensorHooks, pack_entry
+from pullback.core.raw_saved import SavedHandle
 from pullback.core.saved import SavedOutput, unpack
 from pullback.core.tensor import Tensor
 
@@ -245,41 +245,6 @@ class Ctx(Node):
     @property
     def _forward_cls(self) -> Any:
         return self._operator
-
-
-class SavedHandle:
-    """What `_raw_saved_tensors` shows of a saved value."""
-
-    def __init__(self, node: Any, position: int) -> None:
-        self.node = node
-        self.position = position
-
-    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
-        """Give this one saved value into the keeping of hooks, once."""
-        saved = self.node._saved
-        entries = saved if isinstance(saved, tuple) else self.node._entries()
-        entry = entries[self.position]
-        if entry is None or entry.__class__ is Packed:
-            raise lesson(
-                RuntimeError,
-                "Calling register_hooks on a saved tensor "
-                + (
-                    "with value None is forbidden"
-                    if entry is None
-                    else "whose hooks have already been set is forbidden"
-                ),
-                why="there is nothing to pack." if entry is None else "its value is packed already.",
-                instead="check _raw_saved_tensors first; or saved_tensors_hooks around the forward, for all values.",
-            )
-        packed = pack_entry(entry, self.node, SavedTensorHooks(pack_hook, unpack_hook))
-        fresh = (*entries[: self.position], packed, *entries[self.position + 1 :])
-        if isinstance(saved, tuple):
-            self.node._saved = fresh
-        else:
-            saved.entries = fresh
-
-    def __repr__(self) -> str:
-        return f"<SavedTensor object at {hex(id(self))}>"
 
 
 class Cleared:

@@ -19,6 +19,7 @@ from pullback.core.mistakes import explain_backward
 from pullback.core.places import story
 
 _task_numbers = itertools.count()
+first_of = operator.itemgetter(0)
 _current: contextvars.ContextVar[Pass | None] = contextvars.ContextVar("pullback backward pass", default=None)
 #: A backward pass started inside a backward pass (checkpoints, implicit layers) moves to a fresh stack this often.
 NESTING_PER_STACK = 40
@@ -54,6 +55,10 @@ class Pass:
         The cotangents stand for all cotangents (forward mode asks how a rule depends on them); their values mean nothing.
     linear
         Under `record`: only how results depend on the cotangents matters, and what was saved counts as constant.
+    roots
+        The edges at which the pass starts.
+    kept
+        What hooks on several Tensors keep for the length of the pass.
     """
 
     __slots__ = (
@@ -64,13 +69,16 @@ class Pass:
         "depth",
         "final",
         "freed",
+        "kept",
         "linear",
         "node",
         "number",
         "outer",
         "probing",
+        "reached",
         "record",
         "retain",
+        "roots",
         "running",
         "settle",
         "target_nodes",
@@ -95,12 +103,24 @@ class Pass:
         self.node: Node | None = None
         self.outer: Pass | None = None
         self.depth = 0
+        self.roots: tuple[Edge, ...] = ()
+        self.reached: set[Node] | None = None
+        self.kept: dict[Any, Any] | None = None
 
     def wants(self, edge: Any) -> bool:
         """True when a cotangent along `edge` is of use to this pass."""
         if not edge:
             return False
         return self.running is None or edge[0] in self.running or edge in self.targets  # type: ignore[operator]
+
+    def visits(self, node: Node) -> bool:
+        """True when cotangents of `node` arrive in this pass, and the hooks of its Tensors run."""
+        if self.reached is None:
+            order, leaves = reach(edge[0] for edge in self.roots)
+            self.reached = {*order, *leaves}
+        if node not in self.reached:
+            return False
+        return self.running is None or node in self.running or node in self.target_nodes  # type: ignore[operator]
 
 
 def current_pass() -> Pass | None:
@@ -119,6 +139,7 @@ def run(roots: Sequence[tuple[Edge, Any]], task: Pass) -> Pass:
         What is asked for; its ``captured`` holds the answer at the end.
     """
     task.outer = _current.get()
+    task.roots = tuple(map(first_of, roots))
     if task.outer is not None:
         task.depth = task.outer.depth + 1
         if task.depth % NESTING_PER_STACK == 0:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays
-from pullback.core.errors import lesson
+from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.graph import LEAF_NUMBER, Node
-from pullback.core.hooks import Hooks, RemovableHandle, register
+from pullback.core.hooks import Hooks, RemovableHandle, name_of, register
 from pullback.core.leaf import Leaf, accumulating
 from pullback.core.masked import unmask
 from pullback.core.placed import Placed
@@ -153,6 +153,25 @@ class Gradients(Placed):
         if cotangent is None:
             return None
         return lent(cotangent) if record else wrap(cls, cotangent, BORROWED)
+
+    @staticmethod
+    def _state(shown: Any) -> Any:
+        """What `_was_written` compares: the memory, which is copied before the first write, and the place in the graph."""
+        return None if shown is None else (shown._array, shown._edge)
+
+    @staticmethod
+    def _was_written(shown: Any, before: Any, hook: Any) -> bool:
+        """True when a hook wrote into the cotangent that it was shown, which has a copy of its own since."""
+        if shown is None or shown._array is before[0]:
+            return False
+        if shown._edge is not None and shown._edge is before[1]:
+            raise lesson(
+                DerivativeRefused,
+                f"hook {name_of(hook)!r} wrote into its gradient without recording, while the pass is recorded",
+                why="with create_graph=True the gradient is differentiated again, and its graph does not know of the write.",
+                instead="write without no_grad(), detach() and .data; or return the new gradient.",
+            )
+        return True
 
     @classmethod
     def _hide(cls, value: Any, record: bool) -> Any:

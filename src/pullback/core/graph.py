@@ -16,7 +16,6 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from pullback.core.hooks import NOT_A_TENSOR as NOT_A_TENSOR
 from pullback.core.hooks import Hooks, register
@@ -51,7 +50,6 @@ FREED.place = None
 _numbers = itertools.count()
 next_number = _numbers.__next__
 by_number = attrgetter("_number")
-_metadata: WeakKeyDictionary[Node, dict[Any, Any]] = WeakKeyDictionary()
 
 
 class _Shown:
@@ -82,7 +80,21 @@ class Node:
         ``(shape, dtype)`` of each output, ``None`` for an output that is not a Tensor.
     """
 
-    __slots__ = ("__weakref__", "_code", "_edges", "_hooks", "_instruction", "_kind", "_number", "_saved", "_specs")
+    __slots__ = (
+        *(
+            "__weakref__",
+            "_code",
+            "_edges",
+            "_hooks",
+            "_instruction",
+            "_kind",
+            "_logs",
+            "_metadata",
+            "_number",
+            "_saved",
+        ),
+        "_specs",
+    )
 
     _edges: tuple[Any, ...]
     _number: int
@@ -92,6 +104,8 @@ class Node:
     _instruction: int
     _hooks: Any  # a `pullback.core.hooks.Hooks`, or None
     _kind: Any  # the class of Tensor that the operation produced, in which hooks see cotangents
+    _metadata: dict[Any, Any]  # empty until it is asked for
+    _logs: dict[int, Any]  # write logs of outputs that were made for aliases of them; empty until there is one
 
     edges: Any = _Shown("_edges")
     number: Any = _Shown("_number")
@@ -116,6 +130,16 @@ class Node:
             if getattr(entry, "position", None) == position and entry._buffer is None:
                 entry._buffer = buffer
 
+    def _log_of(self, position: int, fresh: Any = None) -> Any:
+        """The write log that aliases of output `position` have already; else `fresh`, which becomes that log."""
+        try:
+            logs = self._logs
+        except AttributeError:
+            if fresh is None:
+                return None
+            self._logs = logs = {}
+        return logs.get(position) if fresh is None else logs.setdefault(position, fresh)
+
     def _saved_entries(self) -> Iterable[Any]:
         """Everything that is kept for backward, as it is kept."""
         saved = self._saved
@@ -136,7 +160,11 @@ class Node:
     @property
     def metadata(self) -> dict[Any, Any]:
         """A dict for whatever a user wants to attach to the node."""
-        return _metadata.setdefault(self, {})
+        try:
+            return self._metadata
+        except AttributeError:
+            self._metadata = {}
+            return self._metadata
 
     def register_prehook(self, hook: Callable[..., Any]) -> Any:
         """Call ``hook(grad_outputs)`` before the node runs; it may return a tuple of replacements."""

@@ -44,8 +44,9 @@ def register(hooks: dict[int, Any], hook: Callable[..., Any]) -> RemovableHandle
 class Hooks:
     """The hooks of one node.
 
-    ``tensor`` and ``retain`` map an output number to hooks and to the Tensor whose ``.grad`` is filled; ``wrap`` turns a
-    cotangent of this pass into what a user sees, ``unwrap`` back.
+    ``tensor`` and ``retain`` map an output number to hooks and to the Tensor whose ``.grad`` is filled.  ``kind`` is the class
+    of Tensor that users see: its ``_show`` makes one of a cotangent, ``_hide`` takes it back, ``_was_written`` tells whether a
+    hook wrote into it, which counts as returning it.
     """
 
     __slots__ = ("after_accumulate", "kind", "post", "pre", "retain", "tensor")
@@ -66,9 +67,13 @@ class Hooks:
         for position, hooks in self.tensor.items():
             for hook in list(hooks.values()):
                 shown = self.kind._show(cotangents[position], task.record)
+                before = self.kind._state(shown)
                 result = hook(shown)
                 if result is not None:
                     _check_replacement(hook, result, shown, self.kind)
+                elif self.kind._was_written(shown, before, hook):
+                    result = shown
+                if result is not None:
                     cotangents[position] = self.kind._hide(result, task.record)
         for position, reference in self.retain.items():
             tensor = reference()
@@ -83,9 +88,8 @@ class Hooks:
         """Run node pre-hooks: ``hook(grad_outputs) -> None | tuple``."""
         for hook in list(self.pre.values()):
             shown = tuple(self.kind._show(c, task.record) for c in cotangents)
-            result = hook(shown)
-            if result is not None:
-                cotangents = self._replace(hook, result, shown, task)
+            for k, value in self._call(hook, (shown,), task).items():
+                cotangents = [value if k == position else c for position, c in enumerate(cotangents)]
         return cotangents
 
     def after(self, node: Any, grads: Any, cotangents: list[Any], task: Any) -> Any:
@@ -97,13 +101,24 @@ class Hooks:
         outer = tuple(self.kind._show(c, task.record) for c in cotangents)
         for hook in list(self.post.values()):
             inner = tuple(self.kind._show(full[k] if k < len(full) else None, task.record) for k in slots)
-            result = hook(inner, outer)
-            if result is not None:
-                for k, value in zip(slots, self._replace(hook, result, inner, task), strict=True):
-                    full[k] = value
+            for k, value in self._call(hook, (inner, outer), task).items():
+                full[slots[k]] = value
         return full
 
-    def _replace(self, hook: Any, result: Any, shown: tuple[Any, ...], task: Any) -> list[Any]:
+    def _call(self, hook: Any, groups: tuple[Any, ...], task: Any) -> dict[int, Any]:
+        """Call a hook of a node on groups of gradients: what it returned for the first group, or wrote into it."""
+        shown = groups[0]
+        before = [self.kind._state(value) for value in shown]
+        result = hook(*groups)
+        if result is None:
+            pairs = enumerate(zip(shown, before, strict=True))
+            changed = {k: value for k, (value, old) in pairs if self.kind._was_written(value, old, hook)}
+        else:
+            self._check(hook, result, shown)
+            changed = dict(enumerate(result))
+        return {k: self.kind._hide(value, task.record) for k, value in changed.items()}
+
+    def _check(self, hook: Any, result: Any, shown: tuple[Any, ...]) -> None:
         if not isinstance(result, tuple):
             raise lesson(
                 TypeError,
@@ -113,17 +128,17 @@ class Hooks:
         if len(result) != len(shown):
             raise lesson(
                 RuntimeError,
-                f"hook {_name(hook)!r} has returned an incorrect number of values "
+                f"hook {name_of(hook)!r} has returned an incorrect number of values "
                 f"(got {len(result)}, but expected {len(shown)})",
                 instead=f"return a tuple of {len(shown)} gradients, None where one is unknown.",
             )
         for new, old in zip(result, shown, strict=True):
             if new is not None:
                 _check_replacement(hook, new, old, self.kind)
-        return [self.kind._hide(value, task.record) for value in result]
 
 
-def _name(hook: Any) -> str:
+def name_of(hook: Any) -> str:
+    """How messages call a hook."""
     return getattr(hook, "__name__", type(hook).__name__)
 
 
@@ -139,13 +154,13 @@ def _check_replacement(hook: Any, new: Any, old: Any, kind: Any) -> None:
     if new.shape != old.shape:
         raise lesson(
             RuntimeError,
-            f"hook {_name(hook)!r} has changed the size of value",
+            f"hook {name_of(hook)!r} has changed the size of value",
             why=f"the gradient has shape {tuple(old.shape)}, the hook returned {tuple(new.shape)}.",
             instead="return a Tensor of the gradient's own shape.",
         )
     if new.dtype != old.dtype:
         raise lesson(
             RuntimeError,
-            f"hook {_name(hook)!r} has changed the type of value (was {old.dtype} got {new.dtype})",
+            f"hook {name_of(hook)!r} has changed the type of value (was {old.dtype} got {new.dtype})",
             instead="cast the result back to the gradient's dtype before returning it.",
         )

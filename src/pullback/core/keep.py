@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,8 @@ def keep(ctx: Any, args: tuple[Any, ...], returned: tuple[Any, ...], outputs: tu
     if ctx.__dict__ and not plain(ctx.__dict__.values(), bool(ctx._opaque)):
         intermediate = _keep_attributes(ctx, args, returned, outputs) or intermediate
     if intermediate:
-        ctx._saved = Saved(entries, Rerun(ctx._inputs, edges, _run_again, None, _why_no_rerun(ctx)))
+        reason, written = _written(ctx, returned) if ctx._marks is not None and ctx._marks.written else ("", ())
+        ctx._saved = Saved(entries, Rerun(ctx._inputs, edges, _run_again, None, reason, written))
     elif entries:
         ctx._saved = entries
     ctx._to_save = ()
@@ -103,9 +105,18 @@ def _keep_attributes(ctx: Any, args: Any, returned: Any, outputs: Any) -> bool:
 _SINGLE = Tensor(np.empty(0))
 
 
-def _why_no_rerun(ctx: Any) -> str:
-    written = ctx._marks is not None and ctx._marks.written
-    return "forward wrote into its arguments, or other Tensors, so it cannot be run again." if written else ""
+def _written(ctx: Any, returned: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """Why forward cannot run again, after it wrote in place; or else weak references to what else it wrote into.
+
+    Writing into what forward made itself does no harm. What it made and did not keep dies with its variables: memory that
+    is still alive when forward shall run again is a state that somebody else holds, and which it would change once more.
+    """
+    buffers = [tensor._buffer for tensor in ctx._marks.written]
+    if any(is_among(tensor._buffer, buffers) for value in ctx._inputs for tensor in tensors_in(value)):
+        return "forward wrote into its arguments, so it cannot be run again.", ()
+    kept = [tensor._buffer for value in (*returned, *ctx._to_save) for tensor in tensors_in(value)]
+    kept += [entry._buffer for _, entries in (ctx._kept or {}).values() for entry in entries]
+    return "", tuple([weakref.ref(buffer) for buffer in buffers if not is_among(buffer, kept)])
 
 
 def _run_again(ctx: Any, args: list[Any], options: None) -> Any:

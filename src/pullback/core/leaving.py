@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, modes, versions
+from pullback.core import arrays, modes, places
 from pullback.core.cuts import note_cut
+from pullback.core.dual import OPEN, dual_at
 from pullback.core.errors import lesson
 from pullback.core.graph import reach
 from pullback.core.placed import Placed
@@ -39,6 +40,8 @@ class Leaving(Placed):
     def _leave(self, how: str, error: type[Exception], what: str, why: str, instead: str) -> None:
         """Refuse while recording, and tell the mode otherwise."""
         mode = modes.current()
+        if OPEN:
+            self._keep_tangent(how, error)
         connected = self._edge is not None and self.requires_grad
         if connected and mode._recording and mode._settings.watcher is None:
             call = called_by_library(sys._getframe(2))
@@ -50,9 +53,21 @@ class Leaving(Placed):
         if connected:
             note_cut(self._edge, how)
 
+    def _keep_tangent(self, how: str, error: type[Exception]) -> None:
+        """Refuse to leave a tangent behind, which nobody would miss."""
+        if self._edge is not None and dual_at(self._edge) is not None:
+            raise lesson(
+                error,
+                f"{how} takes a value out of forward mode: what is computed from it has no tangent",
+                why="the derivative would be silently too small, as if the value were a constant.",
+                instead="pullback's own functions to keep the tangent; x.detach() for the value alone.",
+            )
+
     def _leave_as_value(self, how: str) -> None:
-        """Refuse while a transform differentiates what this Tensor depends on, and tell the mode otherwise."""
-        if versions.of_library is not None and self._edge is not None:
+        """Refuse while something that is being differentiated depends on this Tensor, and tell the mode otherwise."""
+        if OPEN:
+            self._keep_tangent(how, RuntimeError)
+        if places.of_library is not None and self._edge is not None:
             self._refuse_library(how)
         self._cut(how)
         mode = modes.current()
@@ -73,7 +88,7 @@ class Leaving(Placed):
         if not (mode._recording and mode._settings.watcher is None and self.requires_grad):
             return
         frame = outside(sys._getframe(2))
-        if versions.of_library(frame.f_code):  # type: ignore[misc]
+        if places.of_library(frame.f_code):  # type: ignore[misc]
             library, name = called_by_library(frame) or ("a library", frame.f_code.co_name)
             raise lesson(
                 RuntimeError,

@@ -34,9 +34,17 @@ def _plain(ctx: Any, args: tuple[Any, ...], output: Tensor) -> Tensor:
         return output
     if any(value is output for value in args):
         return _alias(output, None, f"Output of {ctx._operator.__name__} is a view")
+    view = output._view
+    if view is not None and any(view.base is value or view.base is _base(value) for value in args):
+        view.forbidden = view.forbidden or f"Output of {ctx._operator.__name__} is a view"
     if output._edge is not None and output.requires_grad:
         return wrap(type(output), output._array, output._shared_buffer())
     return output
+
+
+def _base(value: Any) -> Any:
+    view = value._view if isinstance(value, Tensor) else None
+    return None if view is None else view.base
 
 
 def attach(ctx: Any, args: tuple[Any, ...], result: Any) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:

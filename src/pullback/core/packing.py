@@ -93,6 +93,7 @@ modes.pack_saved = pack_saved
 
 def pack_entry(entry: Any, node: Any, hooks: SavedTensorHooks) -> Any:
     """One saved value as the hooks keep it; what is no Tensor stays as it is."""
+    node._hook_table()  # unpacking may register hooks of this very node: never the short path
     if isinstance(entry, Tensor):
         return _packed(entry, entry, entry._resolved(), "input", hooks)
     if entry.__class__ is SavedOutput:
@@ -163,7 +164,7 @@ class saved_tensors_hooks(modes._Switch):  # noqa: N801 - used like a statement
 
 
 class disable_saved_tensors_hooks(modes._Switch):  # noqa: N801
-    """Inside, entering `saved_tensors_hooks` is an error with this message."""
+    """Inside, entering `saved_tensors_hooks` is an error with this message; so is entering this inside of one."""
 
     def __new__(cls, error_message: str) -> Any:
         return object.__new__(cls)
@@ -174,6 +175,13 @@ class disable_saved_tensors_hooks(modes._Switch):  # noqa: N801
 
     def mode(self) -> Any:
         old = modes.current()
+        if isinstance(old._settings.hooks, SavedTensorHooks):
+            raise lesson(
+                RuntimeError,
+                self.message,
+                why="hooks on saved values are in force here.",
+                instead="leave the block of saved_tensors_hooks first.",
+            )
         return modes.plain(old._recording, old._settings.replace(hooks=Forbidden(self.message)))
 
     def _again(self) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from typing import Any, Self
 
-from pullback.core import arrays, modes, versions
+from pullback.core import arrays, modes
 from pullback.core.cuts import note_cut
 from pullback.core.dual import OPEN, Dual, dual_at, without
 from pullback.core.errors import lesson
@@ -140,11 +140,11 @@ class Placed:
             self._buffer = Buffer(borrowed=True)
         if self._buffer is None:
             edge = without(self._edge)
-            recorded = edge.__class__ is tuple
-            asked = versions.of_library
-            self._buffer = Buffer(moving=recorded and asked is not None and asked(getattr(edge[0], "_code", None)))
-            if recorded:
+            if edge.__class__ is tuple:
+                self._buffer = edge[0]._log_of(edge[1]) or Buffer()
                 edge[0]._adopt_buffer(edge[1], self._buffer)
+            else:
+                self._buffer = Buffer()
         return self._buffer
 
     def _cut(self, how: str) -> None:

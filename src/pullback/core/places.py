@@ -11,9 +11,14 @@ import itertools
 import linecache
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+#: Says of code whether it is that of a library which computes with Tensors; ``None`` until one has asked for their namespace.
+of_library: Callable[[Any], bool] | None = None
 
 
 class _Familiar:

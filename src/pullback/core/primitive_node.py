@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pullback.core import arrays, dual, modes, rules
+from pullback.core import arrays, batches, dual, modes, rules
 from pullback.core.attributes import hand_out
+from pullback.core.batches import LIVE, ReadOut
 from pullback.core.contents import changes, may_carry, plain, snapshot
 from pullback.core.dual import OPEN
 from pullback.core.graph import Freed, Node
@@ -20,6 +21,7 @@ from pullback.core.lost import freed
 from pullback.core.masked import Masked, unmask
 from pullback.core.outside import LIMIT, why_refuse
 from pullback.core.packing import Packed
+from pullback.core.raw_saved import place_of, raw
 from pullback.core.recompute import Recomputed, Unvouched, Watcher
 from pullback.core.recorded import Recorded
 from pullback.core.references import IN_A_LIST
@@ -117,7 +119,16 @@ class PrimitiveNode(Node):
         if len(self._edges) > 1 and task.running is not None:
             ctx = self._shadow()
             ctx.needs_input_grad = tuple([task.wants(edge) for edge in self._edges])
-        return self._project(ctx, rules.as_sequence(self, self._operator.backward(ctx, *plain)), masked, xp)
+        if LIVE:
+            xp = batches.widest(xp, plain)
+            if xp is not self.xp:
+                ctx = self._shadow() if ctx is self else ctx
+                ctx.xp = xp
+        try:
+            grads = self._operator.backward(ctx, *plain)
+        except ReadOut as error:
+            grads = batches.rule_one_by_one(self, ctx, plain, False, error)
+        return self._project(ctx, rules.as_sequence(self, grads), masked, xp)
 
     def _pull_recorded(self, cotangents: list[Any], masked: Masked | None, task: Any) -> Any:
         """The same rule on Tensors; a delayed error where a value left the graph on the way."""
@@ -126,7 +137,11 @@ class PrimitiveNode(Node):
         watcher = Watcher([*self._edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]])
         token = modes.enter(modes.plain(True, modes.current()._settings.replace(watcher=watcher)))
         try:
-            grads = rules.as_sequence(self, self._operator.backward(ctx, *cotangents))
+            try:
+                grads = self._operator.backward(ctx, *cotangents)
+            except ReadOut as error:
+                grads = batches.rule_one_by_one(self, ctx, cotangents, True, error)
+            grads = rules.as_sequence(self, grads)
             grads = self._project(ctx, grads, masked, Recorded.xp)
         finally:
             modes.leave(token)
@@ -261,26 +276,37 @@ class PrimitiveNode(Node):
     @property
     def _saved_self(self) -> Any:
         """The saved argument, as torch shows it; the left one of a binary operator."""
-        return self._saved_at(0, False)
+        return self._saved_value("self")
 
     @property
     def _saved_other(self) -> Any:
         """The saved right argument of a binary operator."""
-        return self._saved_at(1, False)
+        return self._saved_value("other")
 
     @property
     def _saved_result(self) -> Any:
         """The saved result."""
-        return self._saved_at(2, True)
+        return self._saved_value("result")
 
-    def _saved_at(self, position: int, result: bool) -> Any:
+    def _saved_value(self, name: str) -> Any:
         entries = self._entries()
-        if len(entries) == 3:  # a binary operator: both arguments, and the result
-            return connected(entries[position], self)
-        for entry in entries:
-            if (getattr(entry, "origin", "input") == "output") is result:
-                return connected(entry, self)
-        return None
+        place = place_of(entries, name)
+        return None if place is None else connected(entries[place], self)
+
+    @property
+    def _raw_saved_self(self) -> Any:
+        """The handle of `_saved_self`, to which hooks can be given."""
+        return raw(self, "self")
+
+    @property
+    def _raw_saved_other(self) -> Any:
+        """The handle of `_saved_other`."""
+        return raw(self, "other")
+
+    @property
+    def _raw_saved_result(self) -> Any:
+        """The handle of `_saved_result`."""
+        return raw(self, "result")
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:

@@ -23,6 +23,9 @@ from pullback.core.refusal import THREE_REMEDIES, refused
 from pullback.core.saved import pack, unpack
 from pullback.core.tensor import Tensor, wrap
 
+#: Multiples of it, modulo 1, are spread evenly and never repeat.
+GOLDEN = 0.6180339887498949
+
 
 class Watcher:
     """Hears of every recorded value that leaves the graph while a rule runs."""
@@ -51,10 +54,11 @@ class Unvouched(Exception):
 class Rerun:
     """The arguments of a call, kept so that its forward can run again.
 
-    ``impossible`` is the reason why it cannot, if there is one (it wrote into its arguments).
+    `impossible` is the reason why it cannot, if there is one (it wrote into its arguments); `written` are weak references to
+    the memory into which it wrote, and which is its own if nobody keeps it.
     """
 
-    __slots__ = ("_arguments", "call", "impossible", "options")
+    __slots__ = ("_arguments", "_impossible", "_written", "call", "options")
 
     def __init__(
         self,
@@ -63,6 +67,7 @@ class Rerun:
         call: Callable[..., Any],
         options: Any = None,
         impossible: str = "",
+        written: tuple[Any, ...] = (),
     ) -> None:
         self._arguments = [
             (True, pack(a, (a,), (edge,))) if isinstance(a, Tensor) else (False, a)
@@ -70,7 +75,13 @@ class Rerun:
         ]
         self.call = call  # takes the node as an argument: holding it here would make a cycle
         self.options = options
-        self.impossible = impossible
+        self._impossible, self._written = impossible, written
+
+    def why_not(self) -> str:
+        """Why forward cannot run again; empty where it can."""
+        if any(buffer() is not None for buffer in self._written):
+            return "forward wrote into a Tensor that it did not make, so it cannot be run again."
+        return self._impossible
 
     def arguments(self, node: Node) -> list[Any]:
         """The arguments, checked to be what they were."""
@@ -83,7 +94,7 @@ class Recomputed:
 
     def __init__(self, node: Any, rerun: Rerun) -> None:
         self.node = node
-        self.trouble = rerun.impossible
+        self.trouble = rerun.why_not()
         self.watcher = Watcher(node._edges)
         self.ctx: Any = None
         self._rerun, self._elsewhere = rerun, None
@@ -118,6 +129,10 @@ class Recomputed:
                 "dependence on the inputs cannot be recovered.",
             )
         if self.watcher.cuts:
+            if not new.requires_grad and new is not old and find is not None and self._stays(old, find):
+                return wrap(
+                    type(new), old._array, old._buffer
+                )  # a mask, a scale: no function of the inputs around here
             return self._refuse(
                 old,
                 name,
@@ -163,7 +178,7 @@ class Recomputed:
             if self._elsewhere is None:
                 token = modes.enter(modes.OFF)
                 try:
-                    moved = [_moved(value) for value in self._rerun.arguments(self.node)]
+                    moved = [_moved(value, k) for k, value in enumerate(self._rerun.arguments(self.node))]
                     self._elsewhere = self._rerun.call(self.node, moved, self._rerun.options)
                 finally:
                     modes.leave(token)
@@ -189,15 +204,18 @@ class Recomputed:
 
 
 def _same(a: Any, b: Any) -> bool:
-    a, b = np.asarray(a), np.asarray(b)
+    a, b = arrays.everything(a), arrays.everything(b)
     return a.shape == b.shape and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
 
 
-def _moved(value: Any) -> Any:
-    """A differentiable argument at a point nearby."""
+def _moved(value: Any, number: int) -> Any:
+    """A differentiable argument at a point nearby: each entry by a step of its own, so that no ratio or difference stays."""
     if not isinstance(value, Tensor) or not arrays.is_inexact(value.dtype) or not value.requires_grad:
         return value
-    return wrap(type(value), value._array * (1 + 2**-10) + 2**-10)
+    steps = GOLDEN * (1 + number + np.arange(arrays.size(value._array))) % 1.0
+    xp = arrays.namespace(value._array)
+    steps = arrays.cast(arrays.asarray(steps.reshape(value.shape), xp), value.dtype, xp) * 2**-10 + 2**-11
+    return wrap(type(value), value._array * (1 + steps) + steps)
 
 
 def holds_the_same(old: Any, new: Any) -> bool:

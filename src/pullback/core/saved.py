@@ -10,11 +10,13 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from pullback.core import arrays
+from pullback.core import arrays, modes
 from pullback.core.errors import lesson
 from pullback.core.graph import Node
 from pullback.core.lost import stale
+from pullback.core.past import place_before, restored
 from pullback.core.tensor import Tensor, wrap
+from pullback.core.versions import Buffer
 
 _new = object.__new__
 
@@ -51,9 +53,17 @@ class SavedTensor:
         self._edge = edge
 
     def _check(self, node: Node, what: str) -> None:
+        """Raise if the value was overwritten, unless what stood there is remembered: then that is kept from now on."""
         buffer = self._buffer if self._buffer is not None else self._late_buffer()
         if buffer is not None and buffer.stale(self._array, self._version):
-            raise stale(node, what, self._array, self._version, buffer, self._edge)
+            old = restored(buffer, self._array, self._version) if self._has_place() else None
+            if old is None:
+                raise stale(node, what, self._array, self._version, buffer, self._edge)
+            self._array, self._buffer = old, Buffer()
+
+    def _has_place(self) -> bool:
+        """Whether the place in the graph that the value was saved with is known."""
+        return not self.tensor.requires_grad
 
     def _late_buffer(self) -> Any:
         """A Tensor gets its write log when it is first viewed or written, which may be after it was saved."""
@@ -62,7 +72,9 @@ class SavedTensor:
     def unpack(self, node: Node, what: str) -> Any:
         """The saved value, checked."""
         self._check(node, what)
-        return self.tensor
+        if self.tensor._array is self._array or self.tensor.requires_grad:
+            return self.tensor
+        return wrap(type(self.tensor), self._array, self._buffer)
 
 
 class SavedInput(SavedTensor):
@@ -70,6 +82,9 @@ class SavedInput(SavedTensor):
 
     __slots__ = ()
     origin = "input"
+
+    def _has_place(self) -> bool:
+        return True
 
     def unpack(self, node: Node, what: str) -> Any:
         self._check(node, what)
@@ -99,15 +114,20 @@ class SavedOutput(SavedTensor):
     def _late_buffer(self) -> Any:
         return None
 
+    def _has_place(self) -> bool:
+        return True
+
     def unpack(self, node: Node, what: str) -> Any:
         self._check(node, what)
+        if self._buffer is None and modes.current()._recording:  # others may save what is handed out
+            self._buffer = node._log_of(self.position, Buffer())
         return wrap(self.kind, self._array, self._buffer, (node, self.position))
 
     def same_or_again(self, node: Node, what: str) -> Any:
         """The output itself while it lives, as ``ctx.y`` should be; a new Tensor afterwards."""
         self._check(node, what)
         tensor = self.tensor()
-        return tensor if tensor is not None else self.unpack(node, what)
+        return tensor if tensor is not None and tensor._array is self._array else self.unpack(node, what)
 
 
 def saved_result(kind: Any, array: Any) -> SavedOutput:
@@ -163,9 +183,10 @@ def unpack(entry: Any, node: Node, what: str) -> Any:
     if isinstance(entry, Tensor):
         buffer = entry._buffer
         if buffer is not None and buffer.version:
-            if buffer.left is not None:
-                return wrap(type(entry), buffer.left[0], None, buffer.left[1])
-            raise stale(node, what, entry._array, 0, buffer, entry._resolved())
+            old = restored(buffer, entry._array, 0)
+            if old is None:
+                raise stale(node, what, entry._array, 0, buffer, entry._resolved())
+            return wrap(type(entry), old, None, place_before(buffer, entry))
         if buffer is not None and buffer.detached:
             raise _detached(node, what)
         return entry

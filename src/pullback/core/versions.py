@@ -6,7 +6,7 @@ its latest write.  Filling an array row by row is therefore legal even though ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from numpy.lib.array_utils import byte_bounds
@@ -17,9 +17,6 @@ from pullback.core.places import caller
 #: A region that spans more cells of the log than this is kept in one list of wide regions.
 WIDE = 16
 
-
-#: Says of code whether it is a library's, see `Buffer.moving`; ``None`` until one has asked for the namespace of Tensors.
-of_library: Callable[[Any], bool] | None = None
 
 #: The latest write to a region: its number, the region (``None`` where unknown), and who wrote, see `places.caller`.
 Write = tuple[int, Any, Any]
@@ -45,34 +42,21 @@ class Buffer:
         Of borrowed memory only: weak references to views and aliases, which move along when the base gets memory of its own.
     locked
         The memory was recorded: ``numpy()`` hands it out read-only.
-    moving
-        The value is a library's own, which may overwrite what an operator of it saved, as it would with arrays: the memory
-        counts as lent at every write.
-    left
-        Where a Tensor stood before its first move, array and edge: whoever saved the very Tensor reads them here.
+    past
+        What stood there before the latest writes, all of them in turn, where that is remembered (see past.py).
     """
 
     __slots__ = (
-        "_cell",
-        "_cells",
-        "_wide",
-        "borrowed",
-        "detached",
-        "left",
-        "locked",
-        "moving",
-        "version",
-        "viewed",
-        "views",
+        *("__weakref__", "_cell", "_cells", "_wide"),
+        *("borrowed", "detached", "locked", "past", "version", "viewed", "views"),
     )
 
-    def __init__(self, borrowed: bool = False, locked: bool = False, moving: bool = False) -> None:
+    def __init__(self, borrowed: bool = False, locked: bool = False) -> None:
         self.version = 0
-        self.borrowed = borrowed or moving
-        self.moving = moving
-        self.left: Any = None
+        self.borrowed = borrowed
         self.detached = False
         self.locked = locked
+        self.past: Any = None
         self.viewed = False
         self.views: list[Any] = []
         self._cell = 0
@@ -82,6 +66,8 @@ class Buffer:
     def wrote(self, array: Any, depth: int = 1) -> None:
         """Log a write to the region that `array` covers; who wrote is `depth` frames or more outwards."""
         self.version += 1
+        if self.past and self.past[-1].version != self.version:
+            self.past = None
         if not isinstance(array, arrays.ndarray):
             array = arrays.in_numpy(array)
         write = (self.version, array, caller(depth + 1))
@@ -102,6 +88,7 @@ class Buffer:
     def touch(self, who: Any = None) -> None:
         """Log a write to unknown places: everything saved before is stale.  `who` wrote: a place, or words for it."""
         self.version += 1
+        self.past = None
         self._wide[None] = (self.version, None, who or caller(2))
 
     def state(self) -> Any:
@@ -116,6 +103,7 @@ class Buffer:
     def restore(self, state: Any) -> None:
         """Forget the writes since `state`."""
         self.version, self._cell, self._cells, self._wide = state
+        self.past = None
 
     def stale(self, array: Any, version: int) -> bool:
         """True when a write after `version` overlaps `array`."""

@@ -11,19 +11,19 @@ and every other view of that base finds its own new place when it is next used, 
 
 from __future__ import annotations
 
-import sys
 import weakref
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, dual, modes, versions
+from pullback.core import arrays, batches, dual, modes
+from pullback.core.batches import LIVE
 from pullback.core.dual import OPEN, without
 from pullback.core.errors import lesson
 from pullback.core.graph import Node
 from pullback.core.masked import Masked, unmask
-from pullback.core.places import note, outside
+from pullback.core.past import remember
+from pullback.core.places import note
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Leaf, Tensor, wrap
 from pullback.core.versions import BORROWED, Buffer
@@ -98,8 +98,6 @@ def make_view(view: Tensor, source: Tensor, operator: Any, options: dict[str, An
         forbidden = forbidden or parent.forbidden
     if base._buffer is BORROWED:
         base._buffer = Buffer(borrowed=True)
-    elif versions.of_library is not None and base._buffer is None:
-        base._shared_buffer()
     view._edge = View(base, steps, view._edge, forbidden)
     view._buffer = buffer = base._buffer
     if buffer is not None and buffer.borrowed:
@@ -205,8 +203,11 @@ class Overwrite(Node):
         return Masked(zeros, lambda: arrays.zeros(cotangent.shape, np.dtype(bool), xp))
 
 
-def check_writable(tensor: Tensor) -> None:
-    """Refuse in-place writes into memory that cannot be written, and those that the graph cannot describe."""
+def check_writable(tensor: Tensor, gradients: bool = False) -> None:
+    """Refuse in-place writes into memory that cannot be written, and those that the graph cannot describe.
+
+    `gradients` says that what is written has gradients.
+    """
     array = tensor._array
     if isinstance(array, np.ndarray) and not array.flags.writeable:
         borrowed = tensor._buffer is not None and tensor._buffer.borrowed
@@ -227,7 +228,7 @@ def check_writable(tensor: Tensor) -> None:
         return
     if view.base._edge.__class__ is Leaf:
         _refuse_leaf("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if view.forbidden and (view.edge is not None or view.base.requires_grad):
+    if view.forbidden and (gradients or view.edge is not None or view.base.requires_grad):
         raise lesson(
             RuntimeError,
             f"{view.forbidden} and is being modified inplace. This behavior is forbidden.",
@@ -266,7 +267,10 @@ def become(target: Tensor, result: Tensor) -> Tensor:
 
 def _fill(target: Tensor, value: Tensor) -> Any:
     """Write the elements of `value` into the memory of `target`.  Returns the place of `value` in the graph."""
-    check_writable(target)
+    edge = value._resolved()
+    check_writable(target, edge is not None)
+    if LIVE:
+        batches.check_room(target, value)
     old, new = target._array, value._array
     if new.shape != old.shape:
         raise lesson(
@@ -276,7 +280,6 @@ def _fill(target: Tensor, value: Tensor) -> Any:
             instead="the same operation out of place: y = x + other.",
         )
     _check_cast(arrays.dtype_of(new), arrays.dtype_of(old))
-    edge = value._resolved()
     own(target)
     if arrays.is_mutable(target._array):
         target._array[...] = new
@@ -331,38 +334,27 @@ def _move_retained_grad(target: Tensor, old: Any, new: Any) -> None:
         target._node_hooks(new[0]).retain[new[1]] = reference
 
 
-def _make_log(target: Tensor, of_library: Callable[[Any], bool]) -> None:
-    """The log of a Tensor that is about to be written, for the first time: a library that does so takes it for its own."""
-    buffer = target._shared_buffer()
-    if not buffer.moving and of_library(outside(sys._getframe(2)).f_code):
-        buffer.moving = buffer.borrowed = True
-
-
 def own(target: Tensor) -> None:
-    """Copy memory that was only lent (a cotangent) before it is written."""
+    """Before a write: copy memory that was only lent (a cotangent), remember what a recorded rule may have saved."""
     if before_writing is not None:
         before_writing(target)
-    if versions.of_library is not None and target._buffer is None:
-        _make_log(target, versions.of_library)
-    buffer = target._buffer
-    if buffer is None or not buffer.borrowed:
-        return
+    if target._buffer is not None and target._buffer.borrowed:
+        _own_borrowed(target, target._buffer)
+    remember(target)
+
+
+def _own_borrowed(target: Tensor, buffer: Buffer) -> None:
     view = target._view
     base = target if view is None else view.base
-    left = buffer.left or (base._array, base._resolved())
     if isinstance(base._array, np.ndarray):
         hold_another_array(base, np.array(base._array, order="K"))  # the same strides, so that views of it stay views
     else:
         hold_another_array(base, arrays.copy(base._array, arrays.namespace(base._array)))
-    base._buffer = Buffer(moving=buffer.moving)
-    if buffer.moving:
-        base._buffer.left = left
+    base._buffer = Buffer()
     for reference in buffer.views:
         other = reference()
         if other is None:
             continue
-        if buffer.moving:
-            base._buffer.views.append(reference)
         other._buffer = base._buffer
         if other._view is None:
             hold_another_array(other, base._array)

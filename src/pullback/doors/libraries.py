@@ -1,8 +1,8 @@
-"""Libraries that compute with arrays of any namespace: what they record may be overwritten by them.
+"""Libraries that compute with arrays of any namespace: SciPy, scikit-learn and others.
 
-SciPy and scikit-learn write into arrays of their own, as ``x_max[~isfinite(x_max)] = 0``, also where an operator has saved
-what stood there.  Between arrays nothing comes of it, and between Tensors nothing does either: a Tensor that was computed
-in the code of such a library moves to new memory when it is written into.  Those of users do not, see ``versions.py``.
+They are users' programs to the machine, but for two things.  What they write over is remembered, so that values which were
+saved before can still be read (``core/past.py``).  And a number that they take out of a Tensor is refused: what they compute
+from it would count as constant, and nobody would see it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import os
 import sys
 from typing import Any
 
-from pullback.core import versions
+from pullback.core import places
 
 NAMES = ("scipy", "sklearn", "array_api_extra", "einops", "opt_einsum")
 _found: dict[Any, bool] = {}
 
 
 def expect_them() -> None:
-    """From now on, results that these libraries compute move when they are written into."""
-    versions.of_library = is_theirs
+    """From now on, code of these libraries is known."""
+    places.of_library = is_theirs
 
 
 def way_out(library: str, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,18 @@ Multiply = binary(
     numbers_count=True,
     doc="``a * b``.  vjp: ā = ȳ b*, b̄ = ȳ a*",
 )
+
+
+def _reciprocal(b: Any) -> Any:
+    try:
+        return 1 / b
+    except ZeroDivisionError:  # Python's own zero; that of an array is infinite by itself
+        return math.nan if isinstance(b, complex) else math.copysign(math.inf, b)
+
+
 Divide = binary(
     "divide",
-    lambda b: 1 / b,
+    _reciprocal,
     lambda a, b: -a / b / b,
     node_name="DivBackward0",
     numbers_count=True,

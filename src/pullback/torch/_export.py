@@ -16,6 +16,7 @@ from pullback.core.modes import is_grad_enabled
 from pullback.core.tensor import Tensor as Base
 from pullback.namespaces import array_api
 from pullback.ops.inplace import write_result
+from pullback.torch._errors import torchs, with_torchs_errors
 
 #: The operators, by their names in the Array API standard or in NumPy.
 xp: Any = array_api
@@ -53,6 +54,8 @@ def both(*names: str, plain: bool = False) -> Callable[[Any], Any]:
 def _enter(tables: tuple[dict[str, Any], ...], names: tuple[str, ...], call: Any, plain: bool) -> Any:
     if plain:
         call.__name__ = call.__qualname__ = names[0]
+        if not call.__module__.endswith("_kinds"):  # what a Tensor is: asked often, and no shape can be wrong
+            call = with_torchs_errors(call, names[0])
     else:
         call = numpy_names(call, names[0])
     for table in tables:
@@ -66,21 +69,27 @@ def numpy_names(call: Any, name: str) -> Any:
 
     @functools.wraps(call)
     def called(*args: Any, **kwargs: Any) -> Any:
+        out = None
         if kwargs:
             out = kwargs.pop("out", None)
             for numpys in _NUMPY_NAMES.keys() & kwargs.keys():
                 if _NUMPY_NAMES[numpys] not in kwargs:
                     kwargs[_NUMPY_NAMES[numpys]] = kwargs.pop(numpys)
-            if out is not None:
-                return write_out(name, call(*args, **kwargs), out)
-        return call(*args, **kwargs)
+        try:
+            result = call(*args, **kwargs)
+        except ValueError as error:
+            raise torchs(error, name) from None
+        return result if out is None else write_out(name, result, out)
 
     called.__name__ = called.__qualname__ = name
     return called
 
 
 def write_out(name: str, result: Any, out: Any) -> Any:
-    """Put a result into ``out=``, which has no place in the graph."""
+    """Put a result into ``out=``, which has no place in the graph; several results into several."""
+    if isinstance(result, tuple):
+        written = [write_out(name, part, place) for part, place in zip(result, out, strict=True)]
+        return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
     if is_grad_enabled() and (result.requires_grad or out.requires_grad):
         raise lesson(
             RuntimeError,

@@ -348,13 +348,17 @@ def _angle(input: Any) -> Any:
 @function("complex")
 def _complex(real: Any, imag: Any) -> Any:
     """A complex Tensor from real and imaginary part."""
+    if real.dtype != imag.dtype:
+        raise lesson(
+            RuntimeError, f"Expected both inputs to have the same dtype, but they are {real.dtype} and {imag.dtype}"
+        )
     return real + 1j * imag
 
 
 @both("isclose")
 def _isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
     """Elementwise ``|input - other| <= atol + rtol * |other|``."""
-    a, b = together(input.detach(), other.detach())
+    a, b = together(input, other)
     gap = xp.abs(xp.subtract(a, b)) if category(a.dtype) else xp.logical_xor(a, b)
     close = xp.logical_or(a == b, xp.logical_and(gap <= atol + rtol * xp.abs(b), xp.isfinite(b)))
     return xp.logical_or(close, xp.logical_and(xp.isnan(a), xp.isnan(b))) if equal_nan else close

@@ -5,12 +5,14 @@ Node, engine and operators are the same as everywhere; only the conventions diff
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
 from pullback.doors.numpy import array_ufunc
 from pullback.doors.numpy.frames import writes_in_place
@@ -19,6 +21,7 @@ from pullback.ops.inplace import write_result
 from pullback.ops.registry import REGISTRY
 from pullback.torch import _indexing, _methods_kinds
 from pullback.torch._dtypes import get_default_dtype
+from pullback.torch._errors import torchs
 from pullback.torch._export import METHODS, cast_for_write
 from pullback.torch._missing import OF_TENSORS, Missing
 from pullback.torch._printing import tensor_text
@@ -99,6 +102,26 @@ class Tensor(Base):
     def __pos__(self) -> Any:
         return self
 
+    def __int__(self) -> int:
+        self._one_element()
+        return Base.__int__(self)
+
+    def __float__(self) -> float:
+        self._one_element()
+        return Base.__float__(self)
+
+    def __complex__(self) -> complex:
+        self._one_element()
+        return Base.__complex__(self)
+
+    def _one_element(self) -> None:
+        if math.prod(self._array.shape) != 1:
+            raise lesson(
+                ValueError,
+                "only one element tensors can be converted to Python scalars",
+                instead="x.tolist() for all of them, x[i].item() for one.",
+            )
+
     def __repr__(self) -> str:
         return tensor_text(self)
 
@@ -135,14 +158,20 @@ _OPERATORS: dict[Any, Callable[[Any, Any], Any]] = {}
 
 def _bind_binary(name: str, apply: Any, align: Any) -> None:
     def forward(self: Any, other: Any) -> Any:
-        if is_plain(self._array.dtype, other):
-            return apply(self, other)
-        return apply(*align(self, other)) if is_operand(other) else NotImplemented
+        try:
+            if is_plain(self._array.dtype, other):
+                return apply(self, other)
+            return apply(*align(self, other)) if is_operand(other) else NotImplemented
+        except ValueError as error:
+            raise torchs(error, name) from None
 
     def reflected(self: Any, other: Any) -> Any:
-        if is_plain(self._array.dtype, other):
-            return apply(other, self)
-        return apply(*align(other, self)) if is_operand(other) else NotImplemented
+        try:
+            if is_plain(self._array.dtype, other):
+                return apply(other, self)
+            return apply(*align(other, self)) if is_operand(other) else NotImplemented
+        except ValueError as error:
+            raise torchs(error, name) from None
 
     def fitting(self: Any, other: Any) -> Any:
         return cast_for_write(self, forward(self, other))
@@ -170,5 +199,5 @@ def bind() -> None:
     for name, call in METHODS.items():
         if name not in ("real", "imag"):
             setattr(Tensor, name, call)
-    for name in OF_TENSORS:
+    for name in OF_TENSORS - METHODS.keys():
         setattr(Tensor, name, Missing(name))

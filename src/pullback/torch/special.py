@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pullback.torch import _functions_elementwise, _functions_reductions, _functions_special  # noqa: F401 - fill the table
+from pullback.torch._errors import with_torchs_errors as _with_torchs_errors
 from pullback.torch._export import FUNCTIONS as _FUNCTIONS
 from pullback.torch._functions_special import of_degree as _of_degree
 from pullback.torch._functions_special import of_one as _of_one
@@ -61,6 +62,7 @@ def _spherical_bessel_j0(input: Any, *, out: Any = None) -> Any:
 
 
 _here["spherical_bessel_j0"] = _spherical_bessel_j0
+_here = {name: _with_torchs_errors(call, name) for name, call in _here.items()}
 globals().update(_here)
 __all__ = list(_here)
 

@@ -71,20 +71,38 @@ def nary(
             ]
         )
 
-    def _pulled(ctx: Any, ct: Any, argument: str, values: dict[str, Any]) -> Any:
-        partial = partials[argument]
-        if partial.__class__ is Refused:
-            raise partial.error(name, argument)
-        if not holomorphic and arrays.is_complex(ct.dtype):
+    def refuse(argument: str, moving: Any) -> None:
+        """Raise where the derivative in an argument is refused, or in complex numbers when `moving` is one."""
+        if partials[argument].__class__ is Refused:
+            raise partials[argument].error(name, argument)
+        if not holomorphic and arrays.is_complex(moving.dtype):
             raise _REAL_ONLY.error(name, f"a complex {argument}")
+
+    def _pulled(ctx: Any, ct: Any, argument: str, values: dict[str, Any]) -> Any:
+        refuse(argument, ct)
+        partial = partials[argument]
         if partial is ZERO:
             return ctx.xp.zeros_like(ct)
         return times(ct, partial(*[_like(ct, values[n]) for n in uses[argument]]), ctx.xp)
+
+    def op_jvp(xp: Any, args: Any, tangents: Any, y: Any) -> Any:
+        values = dict(zip((*arguments, "f"), (*args, y), strict=True))
+        total = None
+        for argument, tangent in zip(arguments, tangents, strict=True):
+            if tangent is None:
+                continue
+            refuse(argument, tangent)
+            if partials[argument] is ZERO:
+                continue
+            term = tangent * partials[argument](*[_like(tangent, values[n]) for n in uses[argument]])
+            total = term if total is None else total + term
+        return total
 
     title = name.title().replace("_", "")
     space = {
         "forward": staticmethod(op_forward),
         "backward": staticmethod(op_backward),
+        "jvp": staticmethod(op_jvp),
         "node_name": f"{title}Backward0",
         "__doc__": doc or f"Elementwise ``{name}``.",
         "__module__": __name__,

@@ -9,11 +9,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from pullback.core import arrays
 from pullback.ops.complexes import sign
+from pullback.ops.families import without_graph
 from pullback.ops.kinks import kink
 from pullback.ops.powers import pow_
 from pullback.ops.samples import singles
 from pullback.ops.selection import where
+from pullback.ops.special.ends import away_from_0, far_slope
 from pullback.ops.special.family import NO_CLOSED_FORM, last, special
 from pullback.ops.special.gammas import rgamma
 
@@ -22,6 +25,35 @@ def _tip(slope: Any, v: Any, z: Any, name: str, smooth: str) -> Any:
     """The slope of a function scaled by ``exp(-|z|)``; of order 0 it has a kink, where a second one is refused."""
     instead = f"{smooth} for the function without its factor; or where(...) to leave the zeros out."
     return kink(slope, (z == 0) & (v == 0), name, instead)
+
+
+#: The factors of the asymptotic series, see ends.py: of Iᵥ, Kᵥ, and of Hankel's functions without their phase.
+_OF_I, _OF_K, _OF_H = 1 / math.sqrt(2 * math.pi), math.sqrt(math.pi / 2), math.sqrt(2 / math.pi)
+
+
+def _scaled_i(v: Any, z: Any, near: Any) -> Any:
+    """The slope of ``ive``, which is even or odd with its order."""
+    bare = without_graph(z)
+    xp = arrays.namespace(bare)
+    order = arrays.asarray(without_graph(v), xp, arrays.dtype_of(bare))
+    parity = xp.where(order == xp.round(order), 1.0 - 2.0 * (xp.abs(order) % 2), xp.nan)
+    mirrored = xp.where(bare < 0, -parity, xp.ones_like(parity))
+    return far_slope(near * mirrored, v, abs(z), _OF_I, -1) * mirrored
+
+
+def _scaled_hankel(v: Any, z: Any, near: Any, turn: complex) -> Any:
+    """The slope of ``hankel1e`` (where `turn` is i) or ``hankel2e`` (-i)."""
+    order = without_graph(v)
+    phase = arrays.namespace(without_graph(near)).exp(-turn * (order * (math.pi / 2) + math.pi / 4))
+    return far_slope(near, v, z, _OF_H * phase, turn)
+
+
+def _slope_of_yv(v: Any, z: Any) -> Any:
+    """``(Yᵥ₋₁ - Yᵥ₊₁) / 2``; at 0 without the one of lower order, unless both are equally infinite."""
+    order = without_graph(v)
+    whole = order == arrays.namespace(order).round(order)
+    below = away_from_0(z, yv(v - 1, z), order > 0)
+    return (below - away_from_0(z, yv(v + 1, z), (order < 0) & whole)) / 2
 
 
 _orders = last([(1,), (0,), (2.5,), (3,)], 0.6, 4)
@@ -40,7 +72,7 @@ yv: Any = special(
     _orders,
     complex=True,
     v=NO_CLOSED_FORM,
-    z=lambda v, z: (yv(v - 1, z) - yv(v + 1, z)) / 2,
+    z=_slope_of_yv,
 )
 iv: Any = special(
     "iv(v, z)",
@@ -63,7 +95,7 @@ ive: Any = special(
     "``exp(-|z|) Iᵥ(z)``.  df/dz = (fᵥ₋₁ + fᵥ₊₁) / 2 - sign(z) f  (DLMF 10.29.1)",
     _orders,
     v=NO_CLOSED_FORM,
-    z=lambda v, z, f: _tip((ive(v - 1, z) + ive(v + 1, z)) / 2 - sign(z) * f, v, z, "ive", "iv(0, z)"),
+    z=lambda v, z, f: _tip(_scaled_i(v, z, (ive(v - 1, z) + ive(v + 1, z)) / 2 - sign(z) * f), v, z, "ive", "iv(0, z)"),
 )
 kve: Any = special(
     "kve(v, z)",
@@ -71,7 +103,7 @@ kve: Any = special(
     _orders,
     complex=True,
     v=NO_CLOSED_FORM,
-    z=lambda v, z, f: f - (kve(v - 1, z) + kve(v + 1, z)) / 2,
+    z=lambda v, z, f: far_slope(away_from_0(z, f) - (kve(v - 1, z) + kve(v + 1, z)) / 2, v, z, _OF_K, 1),
 )
 jve: Any = special(
     "jve(v, z)",
@@ -109,7 +141,7 @@ hankel1e: Any = special(
     _orders,
     complex=True,
     v=NO_CLOSED_FORM,
-    z=lambda v, z, f: (hankel1e(v - 1, z) - hankel1e(v + 1, z)) / 2 - 1j * f,
+    z=lambda v, z, f: _scaled_hankel(v, z, (hankel1e(v - 1, z) - hankel1e(v + 1, z)) / 2 - 1j * f, 1j),
 )
 hankel2e: Any = special(
     "hankel2e(v, z)",
@@ -117,7 +149,7 @@ hankel2e: Any = special(
     _orders,
     complex=True,
     v=NO_CLOSED_FORM,
-    z=lambda v, z, f: (hankel2e(v - 1, z) - hankel2e(v + 1, z)) / 2 + 1j * f,
+    z=lambda v, z, f: _scaled_hankel(v, z, (hankel2e(v - 1, z) - hankel2e(v + 1, z)) / 2 + 1j * f, -1j),
 )
 
 # ------------------------------------------------------------------------------------------------ of orders 0 and 1
@@ -127,7 +159,10 @@ j1: Any = special(
 )
 y0: Any = special("y0(x)", "``Y₀(x)``.  df/dx = -Y₁(x)  (DLMF 10.6.3)", singles(0.6, 3), x=lambda x: -y1(x))
 y1: Any = special(
-    "y1(x)", "``Y₁(x)``.  df/dx = (Y₀ - Y₂) / 2  (DLMF 10.6.1)", singles(0.6, 3), x=lambda x: (y0(x) - yv(2, x)) / 2
+    "y1(x)",
+    "``Y₁(x)``.  df/dx = (Y₀ - Y₂) / 2  (DLMF 10.6.1)",
+    singles(0.6, 3),
+    x=lambda x: (away_from_0(x, y0(x)) - yv(2, x)) / 2,
 )
 i0: Any = special("i0(x)", "``I₀(x)``.  df/dx = I₁(x)  (DLMF 10.29.3)", singles(), x=lambda x: i1(x))
 i1: Any = special(
@@ -137,26 +172,29 @@ i0e: Any = special(
     "i0e(x)",
     "``exp(-|x|) I₀(x)``.  df/dx = i1e(x) - sign(x) f; 0 at 0, the kink  (DLMF 10.29.3)",
     singles(),
-    x=lambda x, f: _tip(i1e(x) - sign(x) * f, 0, x, "i0e", "i0(x)"),
+    x=lambda x, f: _tip(_scaled_i(0.0, x, i1e(x) - sign(x) * f), 0, x, "i0e", "i0(x)"),
 )
 i1e: Any = special(
     "i1e(x)",
     "``exp(-|x|) I₁(x)``.  df/dx = (i0e + ive(2, x)) / 2 - sign(x) f  (DLMF 10.29.1)",
     singles(),
-    x=lambda x, f: (i0e(x) + ive(2, x)) / 2 - sign(x) * f,
+    x=lambda x, f: _scaled_i(1.0, x, (i0e(x) + ive(2, x)) / 2 - sign(x) * f),
 )
 k0: Any = special("k0(x)", "``K₀(x)``.  df/dx = -K₁(x)  (DLMF 10.29.3)", singles(0.6, 3), x=lambda x: -k1(x))
 k1: Any = special(
     "k1(x)", "``K₁(x)``.  df/dx = -(K₀ + K₂) / 2  (DLMF 10.29.1)", singles(0.6, 3), x=lambda x: -(k0(x) + kv(2, x)) / 2
 )
 k0e: Any = special(
-    "k0e(x)", "``exp(x) K₀(x)``.  df/dx = f - k1e(x)  (DLMF 10.29.3)", singles(0.6, 3), x=lambda x, f: f - k1e(x)
+    "k0e(x)",
+    "``exp(x) K₀(x)``.  df/dx = f - k1e(x)  (DLMF 10.29.3)",
+    singles(0.6, 3),
+    x=lambda x, f: far_slope(away_from_0(x, f) - k1e(x), 0.0, x, _OF_K, 1),
 )
 k1e: Any = special(
     "k1e(x)",
     "``exp(x) K₁(x)``.  df/dx = f - (k0e + kve(2, x)) / 2  (DLMF 10.29.1)",
     singles(0.6, 3),
-    x=lambda x, f: f - (k0e(x) + kve(2, x)) / 2,
+    x=lambda x, f: far_slope(away_from_0(x, f) - (k0e(x) + kve(2, x)) / 2, 1.0, x, _OF_K, 1),
 )
 
 
@@ -173,17 +211,25 @@ def _below(f: Any, sign: int, v: Any, x: Any) -> Any:
     return where(zero, 2 / math.pi + sign * y, y)
 
 
+def _recurrence(f: Any, sign: int, v: Any, x: Any, y: Any) -> Any:
+    """The slope without the neighbour above where |x| > 1, because that one cancels with the power (DLMF 11.4.27)."""
+    below = _below(f, sign, v, x)
+    small = (below + sign * f(v + 1, x) + _power(v, x)) / 2
+    far = abs(without_graph(x)) > 1
+    return where(far, below - v / where(far, x, 1.0) * y, small)
+
+
 struve: Any = special(
     "struve(v, x)",
     "``Hᵥ(x)``, Struve's function.  df/dx = (Hᵥ₋₁ - Hᵥ₊₁ + (x/2)ᵛ / (√π Γ(v + 3/2))) / 2  (DLMF 11.4.24)",
     last([(1,), (0,), (0.5,)], 0.6, 3),
     v=NO_CLOSED_FORM,
-    x=lambda v, x: (_below(struve, -1, v, x) - struve(v + 1, x) + _power(v, x)) / 2,
+    x=lambda v, x, f: _recurrence(struve, -1, v, x, f),
 )
 modstruve: Any = special(
     "modstruve(v, x)",
     "``Lᵥ(x)``, the modified Struve function.  df/dx = (Lᵥ₋₁ + Lᵥ₊₁ + (x/2)ᵛ / (√π Γ(v + 3/2))) / 2  (DLMF 11.4.26)",
     last([(1,), (0,), (0.5,)], 0.6, 3),
     v=NO_CLOSED_FORM,
-    x=lambda v, x: (_below(modstruve, 1, v, x) + modstruve(v + 1, x) + _power(v, x)) / 2,
+    x=lambda v, x, f: _recurrence(modstruve, 1, v, x, f),
 )

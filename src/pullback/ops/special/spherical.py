@@ -12,12 +12,15 @@ import numpy as np
 
 from pullback.ops.samples import singles
 from pullback.ops.selection import where
+from pullback.ops.special.ends import away_from_0
 from pullback.ops.special.family import WHOLE, last, special
 
 
 def _slope(f: Any, below: int, above: int, n: Any, z: Any) -> Any:
     """``(below n f(n - 1, z) + above (n + 1) f(n + 1, z)) / (2n + 1)``; there is no f(-1, z) to multiply by 0."""
     fall = where(n > 0, n * f(where(n > 0, n - 1, 0.0), z), 0.0)
+    if f is spherical_yn:
+        fall = away_from_0(z, fall)
     return (below * fall + above * (n + 1) * f(n + 1, z)) / (2 * n + 1)
 
 
