@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pullback.core import arrays, dual, modes, views
+from pullback.core import arrays, batches, dual, modes, views
+from pullback.core.batches import LIVE, ReadOut
 from pullback.core.cuts import note_cut
 from pullback.core.dual import OPEN, dual_at
 from pullback.core.graph import NOT_A_TENSOR, next_number
 from pullback.core.guard import GUARDED_CALLS, call_forward
-from pullback.core.mistakes import not_a_result
+from pullback.core.mistakes import explain_call, not_a_result, parameters_of
 from pullback.core.outside import (
     UNKNOWN,
     is_library,
@@ -71,6 +72,8 @@ class Primitive:
     #: The only result is linear in all arrays together, and so the operator itself takes tangents to tangents.
     linear: ClassVar[bool] = False
     node_base: ClassVar[type] = PrimitiveNode
+    #: The name of the public function, as errors say it; the class's name when empty.
+    _called: ClassVar[str] = ""
     _node: ClassVar[type]
     #: How many more calls are watched for writes into arguments.
     _guarded: ClassVar[int]
@@ -145,14 +148,23 @@ class Primitive:
             args = _tell_apart(args, bare_args, edges)
         ctx: Any = _new(cls._node)
         ctx.xp = np if first.__class__ is ndarray else namespace_of(first)
+        if LIVE:
+            args = [*args]  # type: ignore[assignment]
+            ctx.xp = batches.share(args, bare_args, edges, options) or ctx.xp
         ctx._to_save = None
         ctx.needs_input_grad = tuple(needs)
         state = look(cls) if cls._outside else None
         objects = look_at_arguments([*args, *options.values()]) if differentiable and cls._watched else None
-        if cls._guarded:
-            result = call_forward(cls, ctx, bare_args, options)
-        else:
-            result = cls.forward(ctx, *bare_args, **options)
+        try:
+            if cls._guarded:
+                result = call_forward(cls, ctx, bare_args, options)
+            else:
+                result = cls.forward(ctx, *bare_args, **options)
+        except ReadOut as error:
+            return batches.one_by_one(cls, args, options, error)
+        except Exception as error:
+            _explain(cls, error, bare_args, options)
+            raise
         if state is not None:
             note_changes(cls, state, True, [value for value in args if not isinstance(value, Tensor)])
         if objects is not None:
@@ -175,6 +187,8 @@ _NUMBERS = (int, float, complex, np.generic)
 
 def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     """``apply`` for the most frequent call: one Tensor."""
+    if LIVE and options:
+        x = batches.share_one(x, options)
     mode = _current()
     array = x._array
     edge = x._edge
@@ -191,10 +205,16 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     ctx.needs_input_grad = _NOT_NEEDED if edge is None else _NEEDED
     state = look(cls) if cls._outside else None
     objects = look_at_arguments(options.values()) if options and edge is not None and cls._watched else None
-    if cls._guarded:
-        result = call_forward(cls, ctx, (array,), options)
-    else:
-        result = cls.forward(ctx, array, **options) if options else cls.forward(ctx, array)
+    try:
+        if cls._guarded:
+            result = call_forward(cls, ctx, (array,), options)
+        else:
+            result = cls.forward(ctx, array, **options) if options else cls.forward(ctx, array)
+    except ReadOut as error:
+        return batches.one_by_one(cls, (x,), options, error)
+    except Exception as error:
+        _explain(cls, error, (array,), options)
+        raise
     if state is not None:
         note_changes(cls, state, True, ())
     if objects is not None:
@@ -245,6 +265,12 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     if cls.view and views.is_alias(result, array):
         views.make_view(output, x, cls, options)
     return output
+
+
+def _explain(cls: Any, error: BaseException, args: Any, options: Any) -> None:
+    """Add to an error of forward which call it was; a user's own forward is seen in the traceback."""
+    if not cls._watched:
+        explain_call(error, cls._called or cls.__name__, parameters_of(cls.forward), args, options)
 
 
 def _tell_apart(args: Any, bare_args: list[Any], edges: list[Any]) -> Any:

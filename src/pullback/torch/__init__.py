@@ -21,18 +21,31 @@ from pullback.torch import (
     _functions_flips,
     _functions_indexing,
     _functions_linalg,
+    _functions_matrices,
+    _functions_numbers,
+    _functions_pieces,
     _functions_reductions,
+    _functions_scattering,
     _functions_shapes,
+    _functions_signal,
+    _functions_solving,
     _functions_special,
+    _functions_statistics,
     _methods_kinds,
+    _methods_more,
+    _settings,
     amp,
     autograd,
+    compiler,
     cuda,
+    fft,
     func,
+    jit,
     linalg,
     nn,
     random,
     special,
+    testing,
     torchviz,
     utils,
 )
@@ -49,15 +62,19 @@ from pullback.torch._promotion import can_cast, promote_types, result_type
 from pullback.torch._size import Size
 from pullback.torch._tensor import Tensor
 from pullback.torch._tensor import bind as _bind
+from pullback.torch.amp import autocast
 from pullback.torch.func import vmap
 from pullback.torch.random import Generator, default_generator
 
 _bind()
+_functions_numbers.enter_in_place_functions(Tensor)
 globals().update(_FUNCTIONS | _DTYPES | _CONSTANTS)
 
 strided = "torch.strided"
 preserve_format = "torch.preserve_format"
 contiguous_format = "torch.contiguous_format"
+channels_last = "torch.channels_last"
+newaxis = None
 __version__ = "2.13.0+pullback"
 
 
