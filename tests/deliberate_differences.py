@@ -41,5 +41,4 @@ DELIBERATE = {
     "o19": "a backward that leaves the graph through NumPy has no second derivative; torch gives a wrong number",
 }
 
-NOT_OFFERED: dict[str, str] = {
-}
+NOT_OFFERED: dict[str, str] = {}
