@@ -29,10 +29,17 @@ def contract(specimen: Specimen, outcome: Outcome) -> None:
         return
     rng = specimen.rng
     cotangents = specimen.cotangents(rng)
+    found = watched(specimen)
+    call = None
+    if found is not None:
+        call = specimen.world.vjp(found[1], specimen.make(), specimen.wanted)
+        _left_by_forward(specimen, found[0], outcome)
     reference = _pull(specimen, cotangents, outcome)
     if reference is None:
         return
-    _returned(specimen, cotangents, outcome)
+    if found is not None and call is not None and len(call.differentiable) == len(cotangents):
+        call.pull(*cotangents)
+        _left_by_backward(specimen, found[0], outcome)
     _linear(specimen, cotangents, reference, outcome)
     _repeated(specimen, cotangents, outcome)
     _each_output(specimen, cotangents, outcome)
@@ -49,30 +56,29 @@ def _pull(specimen: Specimen, cotangents: Sequence[np.ndarray | None], outcome: 
 
 
 # ------------------------------------------------------------------------------------------------------ what is returned
-def _returned(specimen: Specimen, cotangents: list[np.ndarray], outcome: Outcome) -> None:
-    found = watched(specimen)
-    if found is None:
-        return
-    witness, apply = found
-    call = specimen.world.vjp(apply, specimen.make(), specimen.wanted)
-    if len(witness.calls) != 1 or len(call.differentiable) != len(cotangents):
-        return
-    seen = witness.calls[0]
-    call.pull(*cotangents)
+def _left_by_forward(specimen: Specimen, witness: Witness, outcome: Outcome) -> None:
+    for seen in witness.calls[:1]:
+        where = specimen.line_of("forward")
+        for k in seen.changed:
+            if not any(seen.inputs[k] is mark for mark in seen.dirty):
+                message = f"forward changes {specimen.argument_name(k)}, which is not marked dirty"
+                outcome.add(Fault("input-written", message, where=where))
+        if isinstance(seen.output, (list, dict)):
+            outcome.add(Fault("container-output", f"forward returns a {type(seen.output).__name__}", where=where))
+
+
+def _left_by_backward(specimen: Specimen, witness: Witness, outcome: Outcome) -> None:
     where = specimen.line_of("backward")
-    for k in seen.changed:
-        if not any(seen.inputs[k] is mark for mark in seen.dirty):
-            outcome.add(
-                Fault("input-written", f"forward changes {specimen.argument_name(k)}, which is not marked dirty", where=specimen.line_of("forward"))
-            )
-    if isinstance(seen.output, (list, dict)):
-        outcome.add(Fault("container-output", f"forward returns a {type(seen.output).__name__}", where=specimen.line_of("forward")))
-    for pulled in seen.pulls[:1]:
+    if len(witness.calls) != 1:
+        return
+    for pulled in witness.calls[0].pulls[:1]:
         _gradients(specimen, witness, pulled, outcome)
-        if pulled.cotangent_changed:
-            outcome.add(Fault("cotangent-written", f"the incoming gradient {pulled.cotangent_changed[0]} has other values afterwards", where=where))
-        if pulled.saved_changed:
-            outcome.add(Fault("saved-value-written", f"the saved value {pulled.saved_changed[0]} has other values afterwards", where=where))
+        for name, what, changed in (
+            ("cotangent-written", "incoming gradient", pulled.cotangent_changed),
+            ("saved-value-written", "saved value", pulled.saved_changed),
+        ):
+            if changed:
+                outcome.add(Fault(name, f"the {what} {changed[0]} has other values afterwards", where=where))
 
 
 def _gradients(specimen: Specimen, witness: Witness, pulled: Pulled, outcome: Outcome) -> None:

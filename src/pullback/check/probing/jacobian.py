@@ -160,7 +160,7 @@ def pattern(specimen: Specimen, found: Comparison, deaf: bool) -> Pattern:
         analytical,
         wrong,
         base.shape,
-        outputs[0].shape if len(outputs) == 1 else (numerical.shape[1],),
+        outputs[0].shape if len(outputs) == 1 and outputs[0].dtype.kind == "f" else (numerical.shape[1],),
         1e-4 * max(float(np.abs(numerical).max(initial=0.0)), 1e-3),
         1e-3,
         _values(specimen),

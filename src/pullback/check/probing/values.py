@@ -64,6 +64,7 @@ def deterministic(specimen: Specimen, outcome: Outcome) -> bool:
 
 
 def _again(specimen: Specimen, taken: list[int]) -> np.ndarray:
+    specimen.world.seed(specimen.seed)
     outputs = specimen.world.call(specimen.function, specimen.make(None, ())).outputs
     return flat([outputs[k] for k in taken or range(len(outputs))])
 
