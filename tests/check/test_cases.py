@@ -56,7 +56,11 @@ M = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 )
 def test_the_trap_has_its_name_on_torch(number, name, inputs, fault):
     module = classes(number, "torch")
-    found = [getattr(module, name)] if name else [v for v in vars(module).values() if isinstance(v, type) and hasattr(v, "apply")]
+    found = (
+        [getattr(module, name)]
+        if name
+        else [v for v in vars(module).values() if isinstance(v, type) and hasattr(v, "apply")]
+    )
     assert fault in names(found[0], inputs, "torch")
 
 

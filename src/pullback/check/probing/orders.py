@@ -11,7 +11,7 @@ from pullback.check.probing import jacobian
 from pullback.check.probing.outcome import Fault, Outcome
 from pullback.check.probing.probe import probe
 from pullback.check.probing.specimen import Specimen
-from pullback.check.probing.values import judge
+from pullback.check.probing.values import judge, surrogate
 from pullback.check.probing.watch import Seen, watched
 from pullback.check.worlds import as_tuple
 
@@ -41,7 +41,7 @@ def orders(specimen: Specimen, outcome: Outcome) -> None:
         if outcome.verdict == "fault":
             break
         outcome.tried.append(f"order {level}, in the arguments and the incoming gradients")
-    if outcome.verdict != "fault":
+    if outcome.verdict != "fault" and not surrogate(specimen):
         _composed(specimen, outcome)
     _blame(specimen, outcome)
     if isinstance(declared, int) and outcome.verdict in {"fault", "inconclusive"}:

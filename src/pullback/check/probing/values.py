@@ -101,6 +101,9 @@ def judge(specimen: Specimen, position: int, matrix: np.ndarray, outcome: Outcom
     if found.unsure == found.wrong.sum():
         outcome.unsure(f"too little precision to judge {found.unsure} entries of the gradient of {name}")
         return
+    if specimen.level == 1 and (reason := surrogate(specimen)):
+        outcome.unsure(f"{reason}: the gradient of {name} is meant to be another one than that of the function")
+        return
     deaf = is_deaf(specimen)
     seen = jacobian.pattern(specimen, found, deaf)
     if seen.name == "step":
@@ -156,6 +159,18 @@ def _reentrant(specimen: Specimen, outcome: Outcome) -> bool:
     fault.found, fault.expected, fault.inputs = _number(second[worst]), _number(first[worst]), specimen.shown()
     outcome.add(fault)
     return False
+
+
+def surrogate(specimen: Specimen) -> str:
+    """Why the gradient is plainly meant to differ from that of the function; empty if it is not.
+
+    The class says so (``surrogate = True``), or forward is the identity: nobody writes that for its values.
+    """
+    if getattr(specimen.target, "surrogate", False):
+        return "the class says that it has a surrogate gradient"
+    inputs = [specimen.arguments[k] for k in specimen.wanted]
+    same = [any(y.shape == x.shape and np.array_equal(y, x, equal_nan=True) for x in inputs) for y in specimen.outputs]
+    return "forward is the identity" if same and all(same) and isinstance(specimen.target, type) else ""
 
 
 def _named(pattern: str) -> str:
