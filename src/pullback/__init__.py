@@ -16,10 +16,10 @@ from pullback.namespaces import array_api as _array_api
 from pullback.namespaces import linalg
 from pullback.ops.bind import bind as _bind
 from pullback.ops.creation import tensor
-from pullback.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from pullback.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
 
 if _TYPE_CHECKING:
-    from pullback import check, draw, implicit
+    from pullback import bridges, check, draw, implicit
     from pullback.check import GradcheckError, gradcheck, gradgradcheck
     from pullback.draw import make_dot
     from pullback.namespaces import fft, special
@@ -36,6 +36,7 @@ __all__ = [
     "Primitive",
     "Tensor",
     "autograd",
+    "bridges",
     "check",
     "doors",
     "draw",
@@ -60,12 +61,14 @@ __all__ = [
     "tensor",
     "value_and_grad",
     "vjp",
+    "vmap",
     *_array_api._exports,
 ]
 
 #: What is imported when it is first named, so that ``import pullback`` stays quick: name -> module.
 _LATE = {
     "GradcheckError": "pullback.check",
+    "bridges": "pullback.bridges",
     "check": "pullback.check",
     "draw": "pullback.draw",
     "fft": "pullback.namespaces.fft",

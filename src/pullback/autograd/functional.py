@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.autograd.strict import check_inputs, check_outputs, check_results, reaches
+from pullback.batching import pull_entries
 from pullback.core import forward as _forward  # noqa: F401 - operators find it once it is imported
 from pullback.core import tangents
 from pullback.core.arrays import namespace
@@ -201,7 +202,10 @@ def jacobian(
         return _columns(func, points, single, create_graph)
     points = _points(points, create_graph)
     alone, outputs = _call(func, points, "jacobian", strict)
-    rows = tuple([_jacobian_of(y, k, points, create_graph, strict) for k, y in enumerate(outputs)])
+    if vectorize:
+        rows = tuple([_jacobian_at_once(y, points, create_graph) for y in outputs])
+    else:
+        rows = tuple([_jacobian_of(y, k, points, create_graph, strict) for k, y in enumerate(outputs)])
     rows = tuple([_finish(row, single, create_graph) for row in rows])
     return rows[0] if alone else rows
 
@@ -220,6 +224,14 @@ def _check_options(name: str, strategy: str, strict: bool, vectorize: bool) -> N
             why="what does not depend on an input is told by its graph, which neither has.",
             instead="strict=False, or vectorize=False with the reverse-mode strategy.",
         )
+
+
+def _jacobian_at_once(y: Any, points: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
+    """One backward pass for all rows."""
+    if not y.requires_grad or not y._array.size:
+        return _jacobian_of(y, 0, points, create_graph, False)
+    blocks = pull_entries(y, lambda entry: _pull((entry,), points, (None,), create_graph))
+    return tuple([Recorded.xp.reshape(g, (*y.shape, *x.shape)) for g, x in zip(blocks, points, strict=True)])
 
 
 def _jacobian_of(y: Any, number: int, points: tuple[Any, ...], create_graph: bool, strict: bool) -> tuple[Any, ...]:
@@ -317,7 +329,7 @@ def hessian(
             check_results(found, "hessian")
         return found[0] if single else found
 
-    return jacobian(gradient, inputs if single else points, create_graph, strict, strategy=outer_jacobian_strategy)
+    return jacobian(gradient, inputs if single else points, create_graph, strict, vectorize, outer_jacobian_strategy)
 
 
 def _hessian_product(name: str, func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool) -> Any:

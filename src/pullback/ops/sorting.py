@@ -40,12 +40,13 @@ def _inverse(ctx: Any) -> Any:
 
 def _order(xp: Any, x: Any, axis: int, descending: bool, stable: bool) -> Any:
     """``argsort`` of a bare array; descending and stable means that equal entries keep their order all the same."""
-    if xp is not np:
+    if xp is not np and not arrays.behaves_like_numpy(x):
         return xp.argsort(x, axis=axis, descending=descending, stable=stable)
+    xp = arrays.namespace(x)
     if not descending:
-        return np.argsort(x, axis=axis, stable=stable)
-    backwards = np.argsort(np.flip(x, axis), axis=axis, stable=stable)
-    return np.asarray(x.shape[axis] - 1 - np.flip(backwards, axis))
+        return xp.argsort(x, axis=axis, stable=stable)
+    backwards = xp.argsort(xp.flip(x, axis=axis), axis=axis, stable=stable)
+    return arrays.asarray(x.shape[axis] - 1 - xp.flip(backwards, axis=axis), xp)
 
 
 class Argsort(Primitive):
