@@ -206,7 +206,7 @@ def _pusher(subject: Subject, number: int) -> Any:
         arguments = _duals(subject, {}, True)
         position, x = subject.wanted[number]
         arguments[position] = tangents.make(wrap(type(x), x._array), tangent, level)
-        outputs = _run(subject, tuple(arguments))
+        outputs = _run(subject, arguments)
         found = [(outputs[k], _tangent_of(outputs[k])) for k in subject.chosen]
         return tuple([tangents.zeros_like(y.detach()) if t is None else t for y, t in found])
 

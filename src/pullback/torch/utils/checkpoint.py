@@ -8,13 +8,21 @@ from typing import Any
 
 from pullback.autograd.checkpoint import CheckpointError, set_checkpoint_debug_enabled, set_checkpoint_early_stop
 from pullback.autograd.checkpoint import run as _run
+from pullback.autograd.selective import (
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 from pullback.core.errors import lesson as _lesson
 from pullback.torch.random import default_generator as _generator
 
 __all__ = [
     "CheckpointError",
+    "CheckpointPolicy",
+    "SelectiveCheckpointContext",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
 ]
