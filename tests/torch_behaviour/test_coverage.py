@@ -8,19 +8,17 @@ def test_every_mark_names_an_entry_of_a_list():
     assert [mark for mark in marked() if mark[:2] not in entries] == []
 
 
-#: Sections that are being worked on.
-PENDING = frozenset("IJKLM")
-
-
 def test_an_entry_is_covered_or_has_a_reason():
     """Not both: a reason is removed with the test that makes it untrue."""
-    done = [entry for entry in covered().values() if entry.section not in PENDING]
-    assert [entry.name for entry in done if not entry.tests and not entry.reason] == []
-    assert [entry.name for entry in covered().values() if entry.tests and entry.reason] == []
+    assert [entry for entry in covered().values() if bool(entry.tests) == bool(entry.reason)] == []
 
 
 def test_most_of_what_torch_asserts_holds_here():
-    """At least 180 of the portable entries of the first five sections, and 85 of those that need some adaptation."""
-    entries = [entry for entry in covered().values() if entry.section in "ABCDE" and entry.tests]
-    assert sum(entry.code == "P" for entry in entries) >= 180
-    assert sum(entry.code in "AV" for entry in entries) >= 85
+    """Of what torch's own tests assert of autograd, nearly everything; a tenth of that in a way of our own."""
+    entries = [entry for entry in covered().values() if entry.section <= "L"]
+    portable = [entry for entry in entries if entry.code == "P"]
+    adapted = [entry for entry in entries if entry.code in "AV"]
+    assert (len(portable), len(adapted)) >= (270, 140)
+    assert sum(entry.state != "open" for entry in portable) >= 0.99 * len(portable)
+    assert sum(entry.state != "open" for entry in adapted) >= 0.9 * len(adapted)
+    assert sum(entry.state == "differs" for entry in entries) <= 0.1 * len(entries)
