@@ -14,6 +14,7 @@ from pullback.autograd.selective import (
     create_selective_checkpoint_contexts,
 )
 from pullback.core.errors import lesson as _lesson
+from pullback.core.tensor import Tensor as _Base
 from pullback.torch.random import default_generator as _generator
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "checkpoint",
     "checkpoint_sequential",
     "create_selective_checkpoint_contexts",
+    "detach_variable",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
 ]
@@ -103,3 +105,8 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, **options: 
     for start in starts[:-1]:
         input = checkpoint(run(start, start + length), input, **options)
     return run(starts[-1], len(steps))(input)
+
+
+def detach_variable(inputs: Any) -> tuple[Any, ...]:
+    """Arguments cut off from their graph, which ask for gradients where they did."""
+    return tuple([x.detach().requires_grad_(x.requires_grad) if isinstance(x, _Base) else x for x in inputs])
