@@ -475,6 +475,25 @@ def test_tensors_in_containers_on_ctx_come_back_in_their_places():
     np.testing.assert_allclose(x.grad.item(), np.exp(0.5))
 
 
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_sets_of_tensors_are_left_as_they_are(kind):
+    class Polynomial(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.powers = kind((k, x**k) for k in range(1, 6))
+            return sum(k * power for k, power in ctx.powers)
+
+        @staticmethod
+        def backward(ctx, g):
+            powers = dict(ctx.powers)
+            return g * (1 + sum(k * k * powers[k - 1] for k in range(2, 6)))
+
+    x = leaf(2.0)
+    (first,) = grad(Polynomial.apply(x), x, create_graph=True)
+    assert first.item() == 1 + sum(k * k * 2.0 ** (k - 1) for k in range(2, 6))
+    assert grad(first, x)[0].item() == sum(k * k * (k - 1) * 2.0 ** (k - 2) for k in range(2, 6))
+
+
 @pytest.mark.parametrize(
     ("value_of", "use"),
     [
