@@ -877,8 +877,24 @@ class Outside:
     value = None
 
 
+class Property:
+    """State behind a property."""
+
+    inner = None
+
+    @property
+    def value(self):
+        return Property.inner
+
+    @value.setter
+    def value(self, value):
+        Property.inner = value
+
+
 STORE = {}
 RECENT = []
+PROPERTY = Property()
+ARRAY, ARRAYS = np.zeros(1), {"a": [np.zeros(())]}
 BUFFER, BUFFERS = pb.zeros(()), {"b": pb.zeros(())}
 CONSTANTS = {"one": pb.tensor(1.0), "layers": [pb.tensor([2.0])]}
 ONE = pb.tensor(1.0)
@@ -886,6 +902,10 @@ ONE = pb.tensor(1.0)
 
 def _store(value):
     STORE["helper"] = value
+
+
+def _fill(x):
+    ARRAY[:] = np.exp(x.numpy())
 
 
 def _stored():
@@ -919,6 +939,13 @@ OUTSIDE = {
     "number": (lambda cls, x: STORE.update(n=pb.exp(x).item()), lambda cls, ctx: STORE["n"]),
     "buffer in a dict": (lambda cls, x: BUFFERS["b"].copy_(pb.exp(x)), lambda cls, ctx: BUFFERS["b"].clone()),
     "buffer": (lambda cls, x: BUFFER.copy_(pb.exp(x)), lambda cls, ctx: BUFFER.clone()),
+    "property": (lambda cls, x: setattr_on(PROPERTY, pb.exp(x)), lambda cls, ctx: PROPERTY.value),
+    "filled array": (lambda cls, x: _fill(x), lambda cls, ctx: pb.tensor(ARRAY[0])),
+    "array to copy to": (lambda cls, x: np.copyto(ARRAY, np.exp(x.numpy())), lambda cls, ctx: pb.tensor(ARRAY[0])),
+    "array for the result": (
+        lambda cls, x: np.exp(x.numpy(), out=ARRAYS["a"][0]),
+        lambda cls, ctx: pb.tensor(ARRAYS["a"][0]),
+    ),
     "part of a buffer": (lambda cls, x: BUFFER[...].copy_(pb.exp(x)), lambda cls, ctx: BUFFER.clone()),
 }
 
@@ -930,6 +957,8 @@ def setattr_on(owner, value):
 @pytest.mark.parametrize("how", OUTSIDE)
 def test_what_forward_leaves_outside_of_ctx_is_refused(how):
     leave, take = OUTSIDE[how]
+    for array in (ARRAY, ARRAYS["a"][0]):
+        array.fill(0)
 
     class Careless(pb.Function):
         @staticmethod

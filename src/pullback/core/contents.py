@@ -179,9 +179,8 @@ def _carries(value: Any, numbers_count: bool, hidden: bool) -> bool | None:
     if isinstance(value, (int, enum.Enum)):
         return False
     if arrays.is_array(value):
-        return arrays.dtype_of(value).kind in ("OVSU" if numbers_count else "O") or (
-            numbers_count and arrays.is_inexact(value.dtype)
-        )
+        held = arrays.dtype_of(value).kind
+        return held == "O" or (numbers_count and (held in "VSU" or arrays.is_inexact(value.dtype)))
     if isinstance(value, numbers.Number):  # Fraction and Decimal too
         return numbers_count
     return None
