@@ -957,8 +957,8 @@ def setattr_on(owner, value):
 @pytest.mark.parametrize("how", OUTSIDE)
 def test_what_forward_leaves_outside_of_ctx_is_refused(how):
     leave, take = OUTSIDE[how]
-    for array in (ARRAY, ARRAYS["a"][0]):
-        array.fill(0)
+    for buffer in (ARRAY, ARRAYS["a"][0]):
+        buffer.fill(0)
 
     class Careless(pb.Function):
         @staticmethod

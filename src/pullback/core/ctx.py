@@ -71,16 +71,8 @@ class Ctx(Node):
     """
 
     __slots__ = (
-        "__dict__",
-        "_aliased",
-        "_beside",
-        "_inputs",
-        "_kept",
-        "_marks",
-        "_needs",
-        "_opaque",
-        "_outer",
-        "_to_save",
+        *("__dict__", "_aliased", "_beside", "_inputs", "_kept"),
+        *("_marks", "_needs", "_opaque", "_outer", "_to_save"),
     )
 
     _operator: ClassVar[Any]
