@@ -1,7 +1,7 @@
 """The checker itself, checked: of wrong rules made from right ones, hardly any may pass.
 
-Thirty registered operators, each with five mistakes in its gradient: a term left out, the sign, a factor, the derivative at another
-point (or another element), a lost conjugate.
+Thirty registered operators, each with five mistakes in its gradient: a term left out, the sign, a factor, the derivative at
+another point (or another element), a lost conjugate.
 """
 
 import warnings
@@ -17,10 +17,10 @@ COMPLEX = REAL + 1j * np.array([[0.3, -0.8, 0.5], [0.2, 0.9, -0.4]])
 SQUARE = COMPLEX[:, :2] + 2 * np.eye(2)
 
 OPERATORS = {
-    **{name: (COMPLEX,) for name in "exp sin cos tan sinh cosh tanh log sqrt square reciprocal expm1 log1p".split()},
-    **{name: (COMPLEX,) for name in "negative sum mean prod".split()},
+    **dict.fromkeys(("exp", "sin", "cos", "tan", "sinh", "cosh", "tanh", "log", "sqrt", "square"), (COMPLEX,)),
+    **dict.fromkeys(("reciprocal", "expm1", "log1p", "negative", "sum", "mean", "prod"), (COMPLEX,)),
     "cumulative_sum": (COMPLEX[0],),
-    **{name: (COMPLEX, COMPLEX[::-1] + 0.5) for name in "add subtract multiply divide pow".split()},
+    **dict.fromkeys(("add", "subtract", "multiply", "divide", "pow"), (COMPLEX, COMPLEX[::-1] + 0.5)),
     "matmul": (COMPLEX, COMPLEX.T.copy()),
     "tensordot": (SQUARE, SQUARE.T + 0.1),
     "vecdot": (COMPLEX, COMPLEX + 0.5),
@@ -137,3 +137,18 @@ def test_one_entry_of_200_off_by_a_thousandth_is_always_found(place):
     report = check(Off, [np.linspace(-1.0, 1.0, 200)], only=["values"])
     assert [fault.name for fault in report.faults] == ["wrong-gradient"]
     assert f"[{place}]" in report.faults[0].message
+
+
+def test_a_function_that_happens_to_be_the_identity_at_a_point_is_judged_all_the_same():
+    class Half(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return x * grad
+
+    assert [fault.name for fault in check(Half, [np.ones(3)], only=["values"]).faults] == ["wrong-gradient"]

@@ -3,8 +3,8 @@
 import warnings
 
 import pytest
-from known_functions.collection import known, loaded
 
+from known_functions.collection import known, loaded
 from pullback.check import check
 from pullback.lint import Config, lint_file
 

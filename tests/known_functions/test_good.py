@@ -4,10 +4,10 @@ import inspect
 import warnings
 
 import pytest
-from known_functions.collection import FOLDER, known, loaded
 
 import pullback
-import pullback.ops.all  # noqa: F401 - every registered operator
+import pullback.ops.all
+from known_functions.collection import FOLDER, known, loaded
 from pullback.check import check
 from pullback.lint import Config, files, lint_file
 

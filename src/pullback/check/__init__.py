@@ -14,4 +14,13 @@ from pullback.check.gradgradcheck import gradgradcheck as gradgradcheck
 from pullback.check.verdicts import CheckFailed, Report
 from pullback.check.whole import assert_ok, check
 
-__all__ = ["CheckFailed", "CheckWarning", "GradcheckError", "Report", "assert_ok", "check", "gradcheck", "gradgradcheck"]
+__all__ = [
+    "CheckFailed",
+    "CheckWarning",
+    "GradcheckError",
+    "Report",
+    "assert_ok",
+    "check",
+    "gradcheck",
+    "gradgradcheck",
+]

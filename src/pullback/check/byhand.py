@@ -11,7 +11,19 @@ from pullback.check.inputs import BadInputs
 from pullback.check.probing import Outcome, Specimen
 from pullback.check.probing.outcome import Fault
 
-_ALLOWED = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Name, ast.Constant, ast.Call, ast.Load, ast.operator, ast.unaryop, ast.Compare, ast.cmpop)
+_ALLOWED = (
+    ast.Expression,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.Name,
+    ast.Constant,
+    ast.Call,
+    ast.Load,
+    ast.operator,
+    ast.unaryop,
+    ast.Compare,
+    ast.cmpop,
+)
 
 
 def compare_by_hand(specimen: Specimen, formula: str) -> Outcome:
@@ -72,8 +84,12 @@ def _evaluate(formula: str, specimen: Specimen) -> Any:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id not in names:
             value = getattr(np, node.id, None)
-            if node.id.startswith("_") or not (isinstance(value, np.ufunc) or node.id in {"where", "pi", "e", "zeros_like", "ones_like"}):
-                raise BadInputs(f"--expected: there is no {node.id}; there are {', '.join(names)} and NumPy's functions")
+            if node.id.startswith("_") or not (
+                isinstance(value, np.ufunc) or node.id in {"where", "pi", "e", "zeros_like", "ones_like"}
+            ):
+                raise BadInputs(
+                    f"--expected: there is no {node.id}; there are {', '.join(names)} and NumPy's functions"
+                )
             names[node.id] = value
     with np.errstate(all="ignore"):
         return eval(compile(tree, "<expected>", "eval"), {"__builtins__": {}}, names)  # only what was allowed above

@@ -59,12 +59,21 @@ def _guesses(parameters: list[inspect.Parameter], rng: np.random.Generator, know
     if any(tensors) and not all(tensors):
         for shape in ((3, 4), (4,), (3, 3)):
             for number in (0.5, 2, None, True):
-                yield tuple(_by_annotation(p, rng.uniform(0.3, 1.7, shape)) if t else number for p, t in zip(parameters, tensors, strict=True))
+                yield tuple(
+                    _by_annotation(p, rng.uniform(0.3, 1.7, shape)) if t else number
+                    for p, t in zip(parameters, tensors, strict=True)
+                )
 
     def arrays(shapes: list[tuple[int, ...]]) -> list[Any]:
         return [_by_annotation(p, rng.uniform(0.3, 1.7, s)) for p, s in zip(parameters, shapes, strict=True)]
 
-    for shapes in ([(3, 4)] * count, [(3, 3)] * count, [(4,)] * count, [(3, 4), (4, 3), (3,)][:count], [(3, 4), (5, 4), (5,)][:count]):
+    for shapes in (
+        [(3, 4)] * count,
+        [(3, 3)] * count,
+        [(4,)] * count,
+        [(3, 4), (4, 3), (3,)][:count],
+        [(3, 4), (5, 4), (5,)][:count],
+    ):
         if len(shapes) == count:
             yield tuple(arrays(list(shapes)))
     for first in range(count - 1, 0, -1):  # the last ones are numbers
@@ -111,7 +120,9 @@ def _value(node: ast.expr, rng: np.random.Generator) -> Any:
     try:
         value = ast.literal_eval(node)
     except ValueError:
-        raise BadInputs(f"{ast.unparse(node)} is no value; write numbers, lists of numbers, or randn(3, 4) and its like") from None
+        raise BadInputs(
+            f"{ast.unparse(node)} is no value; write numbers, lists of numbers, or randn(3, 4) and its like"
+        ) from None
     return np.array(value) if isinstance(value, list) else value
 
 
@@ -133,7 +144,11 @@ def _make(name: str, arguments: list[Any], rng: np.random.Generator) -> Any:
         return np.asarray(getattr(np, name)(*arguments), float)
     if name == "randint":
         return rng.integers(arguments[0], arguments[1], tuple(arguments[2:]))
-    shape = tuple(arguments[0]) if len(arguments) == 1 and isinstance(arguments[0], tuple) else tuple(int(a) for a in arguments)
+    shape = (
+        tuple(arguments[0])
+        if len(arguments) == 1 and isinstance(arguments[0], tuple)
+        else tuple(int(a) for a in arguments)
+    )
     if name == "complex_randn":
         return rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
     return {"randn": rng.standard_normal, "rand": rng.random, "ones": np.ones, "zeros": np.zeros}[name](shape)  # type: ignore[operator]

@@ -29,8 +29,16 @@ def as_markdown() -> str:
     for name in ORDER:
         summary, _, rest = PROBES[name].page.strip().partition("\n")
         lines += [f"## {name}", "", summary, "", " ".join(textwrap.dedent(rest).split()), ""]
-    lines += ["## The faults that probes name", "", "Causes first: of several faults the first is the one to look at.", ""]
-    lines += ["| fault | what it is | why it matters | what to write instead | in the source |", "|---|---|---|---|---|"]
+    lines += [
+        "## The faults that probes name",
+        "",
+        "Causes first: of several faults the first is the one to look at.",
+        "",
+    ]
+    lines += [
+        "| fault | what it is | why it matters | what to write instead | in the source |",
+        "|---|---|---|---|---|",
+    ]
     for fault, entry in CATALOGUE.items():
         rules = ", ".join(f"[{code}](lint.md)" for code in entry.rules)
         cells = [text.replace("|", "\\|") for text in (entry.summary, entry.why, entry.instead)]

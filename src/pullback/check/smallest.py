@@ -30,7 +30,10 @@ def shrink(specimen: Specimen, probe: str, fault: Fault, tries: int = 60) -> str
     @st.composite
     def points(draw: Any) -> list[Any]:
         lengths = {n: draw(st.integers(min(n, 1), n)) for n in sizes}
-        return [_drawn(draw, st, a, lengths) if k in specimen.wanted else _cut(a, lengths) for k, a in enumerate(specimen.arguments)]
+        return [
+            _drawn(draw, st, a, lengths) if k in specimen.wanted else _cut(a, lengths)
+            for k, a in enumerate(specimen.arguments)
+        ]
 
     def shows(arguments: list[Any]) -> bool:
         outcome = Outcome(probe)
@@ -42,7 +45,11 @@ def shrink(specimen: Specimen, probe: str, fault: Fault, tries: int = 60) -> str
         return any(found.name == fault.name for found in outcome.faults)
 
     settings = hypothesis.settings(
-        max_examples=tries, database=None, derandomize=True, deadline=None, suppress_health_check=list(hypothesis.HealthCheck)
+        max_examples=tries,
+        database=None,
+        derandomize=True,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
     )
     try:
         found = hypothesis.find(points(), shows, settings=settings)

@@ -31,7 +31,10 @@ def differentiated(target: Any) -> frozenset[str]:
         every = operators(Source(file, text))
     except Unreadable:
         return frozenset()
-    return next((Analysis(op).differentiated for op in every if first <= op.node.lineno < last and op.name == target.__name__), frozenset())
+    return next(
+        (Analysis(op).differentiated for op in every if first <= op.node.lineno < last and op.name == target.__name__),
+        frozenset(),
+    )
 
 
 def _source(target: Any) -> tuple[str, str, int, int] | None:

@@ -44,7 +44,11 @@ def _file(place: str) -> Any:
     path = path.resolve()
     name = f"pullback_target_{path.stem}"
     for known in list(sys.modules.values()):
-        if getattr(known, "__file__", None) == str(path) and known is not None and getattr(known, "__name__", "") == name:
+        if (
+            getattr(known, "__file__", None) == str(path)
+            and known is not None
+            and getattr(known, "__name__", "") == name
+        ):
             return known
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

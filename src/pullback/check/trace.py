@@ -33,13 +33,20 @@ def trace(fn: Any, inputs: Sequence[Any] | None = None, *, seed: int = 0, librar
 
 def _calls(specimen: Specimen, witness: Witness, apply: Any) -> list[str]:
     lines: list[str] = []
-    points = [list(specimen.arguments), [a * 0.5 if k in specimen.wanted else a for k, a in enumerate(specimen.arguments)]]
+    points = [
+        list(specimen.arguments),
+        [a * 0.5 if k in specimen.wanted else a for k, a in enumerate(specimen.arguments)],
+    ]
     calls = []
     for arguments in points:
         calls.append(specimen.world.vjp(apply, specimen.make(arguments), specimen.wanted))
         lines += _forward(specimen, witness, witness.calls[-1])
     for number in (0, 1):
-        ones = [np.ones_like(y) for k, y in enumerate(calls[number].outputs) if k in calls[number].differentiable and y is not None]
+        ones = [
+            np.ones_like(y)
+            for k, y in enumerate(calls[number].outputs)
+            if k in calls[number].differentiable and y is not None
+        ]
         gradients = calls[number].pull(*ones)
         if witness.calls[number].pulls:
             lines += _backward(specimen, witness, witness.calls[number], witness.calls[number].pulls[-1], gradients)
@@ -75,14 +82,18 @@ def _origin(specimen: Specimen, seen: Seen, value: Any) -> str:
     for k, given in enumerate(seen.inputs):
         if specimen.world.is_tensor(given) and _equal(array, specimen.world.array(given)):
             return f"equals the argument {specimen.argument_name(k)}, but is another object"
-    return "was computed in forward: neither argument nor result" if array.dtype.kind in "fc" else "integers or booleans"
+    return (
+        "was computed in forward: neither argument nor result" if array.dtype.kind in "fc" else "integers or booleans"
+    )
 
 
 def _equal(a: np.ndarray, b: np.ndarray) -> bool:
     return a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc" and b.dtype.kind in "fc")
 
 
-def _backward(specimen: Specimen, witness: Witness, seen: Seen, pulled: Pulled, gradients: Sequence[np.ndarray | None]) -> list[str]:
+def _backward(
+    specimen: Specimen, witness: Witness, seen: Seen, pulled: Pulled, gradients: Sequence[np.ndarray | None]
+) -> list[str]:
     lines = ["", f"  call {seen.serial}: backward"]
     for k, value in enumerate(pulled.cotangents):
         lines.append(f"    gradient of result {k} comes in = {_said(specimen, value)}")

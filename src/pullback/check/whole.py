@@ -115,7 +115,9 @@ def chosen(only: Iterable[str], skip: Iterable[str]) -> list[str]:
     return [name for name in ORDER if (not only or name in only) and name not in skip]
 
 
-def prepare(fn: Any, inputs: Sequence[Any] | None, order: int, seed: int, library: str) -> tuple[Report, Specimen | None]:
+def prepare(
+    fn: Any, inputs: Sequence[Any] | None, order: int, seed: int, library: str
+) -> tuple[Report, Specimen | None]:
     """The report to fill, and the specimen; None in its place where nothing can be examined, and the report says why."""
     world = world_of(fn, library)
     findings = findings_of(fn)
@@ -146,12 +148,18 @@ def prepare(fn: Any, inputs: Sequence[Any] | None, order: int, seed: int, librar
             warnings.simplefilter("ignore")
             specimen.first.outputs  # noqa: B018 - runs forward once
     except Exception as error:
-        if "in-place" in str(error) and "leaf" in str(error):  # it writes into its arguments, which must not be leaves then
+        if "in-place" in str(error) and "leaf" in str(
+            error
+        ):  # it writes into its arguments, which must not be leaves then
             return report, _on_copies(specimen, report)
         text = (str(error).splitlines() or [""])[0][:200]
         outcome = Outcome("forward")
-        name = "input-written" if "mark_dirty" in "".join([text, *getattr(error, "__notes__", ())]) else "forward-raises"
-        outcome.add(Fault(name, f"{type(error).__name__}: {text}", inputs=report.inputs, where=specimen.line_of("forward")))
+        name = (
+            "input-written" if "mark_dirty" in "".join([text, *getattr(error, "__notes__", ())]) else "forward-raises"
+        )
+        outcome.add(
+            Fault(name, f"{type(error).__name__}: {text}", inputs=report.inputs, where=specimen.line_of("forward"))
+        )
         report.outcomes.append(outcome)
         return report, None
     return report, specimen
@@ -171,7 +179,9 @@ def _split(given: Sequence[Any], world: Any) -> tuple[tuple[Any, ...], tuple[int
     for k, value in enumerate(values):
         if world.is_tensor(value):
             arguments.append(world.array(value))
-            needed = bool(getattr(value, "requires_grad", True)) or not any(getattr(v, "requires_grad", False) for v in values)
+            needed = bool(getattr(value, "requires_grad", True)) or not any(
+                getattr(v, "requires_grad", False) for v in values
+            )
         else:
             arguments.append(value)
             needed = isinstance(value, np.ndarray)
@@ -217,7 +227,11 @@ def _where(fn: Any) -> str:
 def _argument_names(fn: Any) -> tuple[str, ...]:
     function = plain(fn, "forward") if isinstance(fn, type) else getattr(fn, "fun", fn)
     try:
-        names = [p.name for p in inspect.signature(function).parameters.values() if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+        names = [
+            p.name
+            for p in inspect.signature(function).parameters.values()
+            if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+        ]
     except (TypeError, ValueError):
         return ()
     return tuple(names[1:] if isinstance(fn, type) and plain(fn, "setup_context") is None else names)

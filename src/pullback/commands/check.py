@@ -45,7 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--only", action="append", default=[], metavar="PROBES", help="these probes only, with commas")
     add("--skip", action="append", default=[], metavar="PROBES", help="without these probes")
     add("--seed", type=int, default=0, help="of all random numbers (%(default)s); the same seed finds the same faults")
-    add("--library", choices=("torch", "pullback", "pullback.torch", "jax"), default="", help="whose Tensors to use (found out)")
+    add(
+        "--library",
+        choices=("torch", "pullback", "pullback.torch", "jax"),
+        default="",
+        help="whose Tensors to use (found out)",
+    )
     add("--expected", metavar="FORMULA", help="the derivative by hand, in the names of forward's arguments")
     add("--trace", action="store_true", help="show each forward and backward: saved values, gradients in and out")
     add("--json", action="store_true", help="write one JSON document instead of the report")

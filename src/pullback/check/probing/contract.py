@@ -44,10 +44,17 @@ def contract(specimen: Specimen, outcome: Outcome) -> None:
     _repeated(specimen, cotangents, outcome)
     _each_output(specimen, cotangents, outcome)
     _subsets(specimen, cotangents, reference, outcome)
-    outcome.tried += ["zeros, multiples, sums", "each output alone", f"subsets of {len(specimen.wanted)} arguments", "twice"]
+    outcome.tried += [
+        "zeros, multiples, sums",
+        "each output alone",
+        f"subsets of {len(specimen.wanted)} arguments",
+        "twice",
+    ]
 
 
-def _pull(specimen: Specimen, cotangents: Sequence[np.ndarray | None], outcome: Outcome) -> list[np.ndarray | None] | None:
+def _pull(
+    specimen: Specimen, cotangents: Sequence[np.ndarray | None], outcome: Outcome
+) -> list[np.ndarray | None] | None:
     try:
         return specimen.run().pull(*cotangents)
     except Exception as error:
@@ -99,11 +106,17 @@ def _gradients(specimen: Specimen, witness: Witness, pulled: Pulled, outcome: Ou
         if tuple(gradient.shape) != tuple(value.shape):
             message = f"the gradient of {name} has shape {tuple(gradient.shape)}, and {name} has {tuple(value.shape)}"
             if not _broadcasts(tuple(value.shape), specimen, tuple(gradient.shape)):
-                outcome.add(Fault("gradient-shape", message, str(tuple(gradient.shape)), str(tuple(value.shape)), where=where))
+                outcome.add(
+                    Fault("gradient-shape", message, str(tuple(gradient.shape)), str(tuple(value.shape)), where=where)
+                )
         if str(gradient.dtype) != str(value.dtype):
             message = f"the gradient of {name} is {world.dtype(gradient)}, and {name} is {world.dtype(value)}"
             outcome.add(Fault("gradient-dtype", message, where=where))
-    unneeded = [specimen.argument_name(k) for k, g in enumerate(returned) if g is not None and k < len(pulled.needs) and not pulled.needs[k]]
+    unneeded = [
+        specimen.argument_name(k)
+        for k, g in enumerate(returned)
+        if g is not None and k < len(pulled.needs) and not pulled.needs[k]
+    ]
     if unneeded:
         outcome.note(f"computed although nobody needs it: the gradient of {', '.join(unneeded)}")
 
@@ -119,7 +132,9 @@ def _broadcasts(shape: tuple[int, ...], specimen: Specimen, found: tuple[int, ..
 
 
 # ------------------------------------------------------------------------------------------------------------ linearity
-def _linear(specimen: Specimen, cotangents: list[np.ndarray], reference: list[np.ndarray | None], outcome: Outcome) -> None:
+def _linear(
+    specimen: Specimen, cotangents: list[np.ndarray], reference: list[np.ndarray | None], outcome: Outcome
+) -> None:
     where = specimen.line_of("backward")
     zeros = _pull(specimen, [np.zeros_like(c) for c in cotangents], outcome)
     if zeros is None:
@@ -128,13 +143,18 @@ def _linear(specimen: Specimen, cotangents: list[np.ndarray], reference: list[np
     for k, gradient in enumerate(zeros):
         if gradient is not None and np.any(gradient) and finite[k]:
             name = specimen.argument_name(specimen.wanted[k])
-            fault = Fault("upstream-missing", f"the gradient of {name} is not zero for an incoming gradient of zeros", where=where)
+            fault = Fault(
+                "upstream-missing", f"the gradient of {name} is not zero for an incoming gradient of zeros", where=where
+            )
             fault.found, fault.expected, fault.inputs = f"{float(np.abs(gradient).max()):.6g}", "0", specimen.shown()
             outcome.add(fault)
             return
     other = specimen.cotangents(np.random.default_rng(specimen.seed + 1))
     tries = {
-        "-2 times": ([(-2 * c).astype(c.dtype) for c in cotangents], [None if r is None else -2 * r for r in reference]),
+        "-2 times": (
+            [(-2 * c).astype(c.dtype) for c in cotangents],
+            [None if r is None else -2 * r for r in reference],
+        ),
         "the sum of two": ([a + b for a, b in zip(cotangents, other, strict=True)], None),
     }
     for label, (given, expected) in tries.items():
@@ -148,7 +168,10 @@ def _linear(specimen: Specimen, cotangents: list[np.ndarray], reference: list[np
             if not _close(a, b):
                 worst = np.unravel_index(int(np.abs(a - b).argmax()), a.shape)
                 name = specimen.argument_name(specimen.wanted[k])
-                fault = Fault("not-linear", f"for {label} the incoming gradient, {name} gets another gradient than {label} the old one")
+                fault = Fault(
+                    "not-linear",
+                    f"for {label} the incoming gradient, {name} gets another gradient than {label} the old one",
+                )
                 fault.found, fault.expected, fault.where = f"{a[worst]:.8g}", f"{b[worst]:.8g}", where
                 fault.inputs = specimen.shown()
                 outcome.add(fault)
@@ -160,7 +183,11 @@ def _close(a: np.ndarray, b: np.ndarray, tolerance: float = _TOLERANCE) -> bool:
         return False
     unit = max(float(np.finfo(x.dtype).eps) if x.dtype.kind in "fc" else 0.0 for x in (a, b))
     scale = float(np.abs(b[np.isfinite(b)]).max(initial=0.0))
-    return bool(np.allclose(a, b, rtol=max(tolerance, 100 * unit), atol=max(tolerance, 100 * unit) * max(scale, 1e-12), equal_nan=True))
+    return bool(
+        np.allclose(
+            a, b, rtol=max(tolerance, 100 * unit), atol=max(tolerance, 100 * unit) * max(scale, 1e-12), equal_nan=True
+        )
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------- once more
@@ -170,14 +197,24 @@ def _repeated(specimen: Specimen, cotangents: list[np.ndarray], outcome: Outcome
         first, second = call.pull(*cotangents), call.pull(*cotangents)
     except Exception as error:
         text = (str(error).splitlines() or [""])[0][:160]
-        outcome.add(Fault("not-repeatable", f"the second pass raises {type(error).__name__}: {text}", where=line_in(error, specimen)))
+        outcome.add(
+            Fault(
+                "not-repeatable",
+                f"the second pass raises {type(error).__name__}: {text}",
+                where=line_in(error, specimen),
+            )
+        )
         return
     for k, (a, b) in enumerate(zip(first, second, strict=True)):
         if a is not None and b is not None and not _close(b, a, 1e-12):
             worst = np.unravel_index(int(np.abs(a - b).argmax()), a.shape)
             name = specimen.argument_name(specimen.wanted[k])
             message = f"the second backward pass gives {name} another gradient"
-            outcome.add(Fault("not-repeatable", message, f"{b[worst]:.8g}", f"{a[worst]:.8g}", where=specimen.line_of("backward")))
+            outcome.add(
+                Fault(
+                    "not-repeatable", message, f"{b[worst]:.8g}", f"{a[worst]:.8g}", where=specimen.line_of("backward")
+                )
+            )
             return
 
 
@@ -203,12 +240,16 @@ def _each_output(specimen: Specimen, cotangents: list[np.ndarray], outcome: Outc
         if not _close(together, total):
             name = specimen.argument_name(specimen.wanted[j])
             message = f"the gradients of {name} for each output alone do not add up to that of all outputs"
-            outcome.add(Fault("undefined-cotangent", message, where=specimen.line_of("backward"), inputs=specimen.shown()))
+            outcome.add(
+                Fault("undefined-cotangent", message, where=specimen.line_of("backward"), inputs=specimen.shown())
+            )
             return
 
 
 # -------------------------------------------------------------------------------------------------------------- subsets
-def _subsets(specimen: Specimen, cotangents: list[np.ndarray], reference: list[np.ndarray | None], outcome: Outcome) -> None:
+def _subsets(
+    specimen: Specimen, cotangents: list[np.ndarray], reference: list[np.ndarray | None], outcome: Outcome
+) -> None:
     wanted = specimen.wanted
     if len(wanted) < 2:
         return
@@ -219,7 +260,9 @@ def _subsets(specimen: Specimen, cotangents: list[np.ndarray], reference: list[n
             call = specimen.run(wanted=subset)
             if not call.differentiable:
                 continue
-            given = [c for k, c in zip(specimen.first.differentiable, cotangents, strict=True) if k in call.differentiable]
+            given = [
+                c for k, c in zip(specimen.first.differentiable, cotangents, strict=True) if k in call.differentiable
+            ]
             found = call.pull(*given)
         except Exception as error:
             text = (str(error).splitlines() or [""])[0][:160]
@@ -233,7 +276,11 @@ def _subsets(specimen: Specimen, cotangents: list[np.ndarray], reference: list[n
                 continue
             if gradient is None or not np.any(gradient):
                 message = f"{name} gets no gradient when only {names} need one"
-                outcome.add(Fault("subset-none", message, "None", f"{flat([expected])[0]:.6g}", where=specimen.line_of("backward")))
+                outcome.add(
+                    Fault(
+                        "subset-none", message, "None", f"{flat([expected])[0]:.6g}", where=specimen.line_of("backward")
+                    )
+                )
             elif not _close(gradient, expected):
                 message = f"{name} gets another gradient when only {names} need one"
                 outcome.add(Fault("subset-none", message, where=specimen.line_of("backward"), inputs=specimen.shown()))

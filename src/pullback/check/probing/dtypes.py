@@ -10,7 +10,14 @@ from pullback.check.probing.outcome import Fault, Outcome
 from pullback.check.probing.probe import probe
 from pullback.check.probing.specimen import Specimen
 
-_UNIT = {"float16": 9.8e-4, "bfloat16": 7.9e-3, "float32": 1.2e-7, "float64": 2.3e-16, "complex64": 1.2e-7, "complex128": 2.3e-16}
+_UNIT = {
+    "float16": 9.8e-4,
+    "bfloat16": 7.9e-3,
+    "float32": 1.2e-7,
+    "float64": 2.3e-16,
+    "complex64": 1.2e-7,
+    "complex128": 2.3e-16,
+}
 
 
 @probe("dtypes")
@@ -40,9 +47,21 @@ def _double(specimen: Specimen, outcome: Outcome) -> None:
     for k in specimen.first.differentiable:
         output = specimen.first.outputs[k]
         inputs = [specimen.arguments[j] for j in specimen.wanted]
-        if output is not None and output.dtype in (np.float32, np.float16, np.complex64) and all(a.dtype in (np.float64, np.complex128) for a in inputs):
+        if (
+            output is not None
+            and output.dtype in (np.float32, np.float16, np.complex64)
+            and all(a.dtype in (np.float64, np.complex128) for a in inputs)
+        ):
             message = f"output {k} is {output.dtype} for {inputs[0].dtype} arguments"
-            outcome.add(Fault("precision-lost", message, str(output.dtype), str(inputs[0].dtype), where=specimen.line_of("forward")))
+            outcome.add(
+                Fault(
+                    "precision-lost",
+                    message,
+                    str(output.dtype),
+                    str(inputs[0].dtype),
+                    where=specimen.line_of("forward"),
+                )
+            )
 
 
 def _cast(specimen: Specimen, which: dict[int, str]) -> list[Any]:
@@ -55,13 +74,26 @@ def _cast(specimen: Specimen, which: dict[int, str]) -> list[Any]:
     return made
 
 
-def _in(specimen: Specimen, dtype: str, cotangents: list[np.ndarray], reference: list[np.ndarray | None], promised: bool, outcome: Outcome) -> None:
+def _in(
+    specimen: Specimen,
+    dtype: str,
+    cotangents: list[np.ndarray],
+    reference: list[np.ndarray | None],
+    promised: bool,
+    outcome: Outcome,
+) -> None:
     world, where = specimen.world, specimen.line_of("backward")
     try:
         call = world.vjp(specimen.function, _cast(specimen, dict.fromkeys(specimen.wanted, dtype)), specimen.wanted)
     except Exception as error:
         if promised:
-            outcome.add(Fault("dtype-fails", f"the class says that it takes {dtype}, and forward raises {type(error).__name__}", where=where))
+            outcome.add(
+                Fault(
+                    "dtype-fails",
+                    f"the class says that it takes {dtype}, and forward raises {type(error).__name__}",
+                    where=where,
+                )
+            )
         else:
             outcome.left_out.append(f"{dtype}: forward does not take it")
         return
@@ -109,4 +141,10 @@ def _mixed(specimen: Specimen, outcome: Outcome) -> None:
         call.pull(*given)
     except Exception as error:
         text = (str(error).splitlines() or [""])[0][:160]
-        outcome.add(Fault("dtype-fails", f"float32 and float64 mixed: backward raises {type(error).__name__}: {text}", where=specimen.line_of("backward")))
+        outcome.add(
+            Fault(
+                "dtype-fails",
+                f"float32 and float64 mixed: backward raises {type(error).__name__}: {text}",
+                where=specimen.line_of("backward"),
+            )
+        )

@@ -12,7 +12,17 @@ from pullback.check.probing.outcome import Fault, Outcome
 from pullback.check.probing.probe import probe
 from pullback.check.probing.specimen import Specimen
 
-_POINTS = {"0": 0.0, "1": 1.0, "-1": -1.0, "a subnormal": 1e-310, "1e-20": 1e-20, "50": 50.0, "-50": -50.0, "800": 800.0, "-800": -800.0}
+_POINTS = {
+    "0": 0.0,
+    "1": 1.0,
+    "-1": -1.0,
+    "a subnormal": 1e-310,
+    "1e-20": 1e-20,
+    "50": 50.0,
+    "-50": -50.0,
+    "800": 800.0,
+    "-800": -800.0,
+}
 
 
 @probe("edges")
@@ -43,10 +53,14 @@ def _at(specimen: Specimen, position: int, label: str, values: np.ndarray, outco
     try:
         with np.errstate(all="ignore"):
             call = other.run()
-            if not call.differentiable or not all(np.isfinite(y).all() for y in call.outputs if y is not None and y.dtype.kind in "fc"):
+            if not call.differentiable or not all(
+                np.isfinite(y).all() for y in call.outputs if y is not None and y.dtype.kind in "fc"
+            ):
                 outcome.left_out.append(f"{name} = {label}: no finite value")
                 return
-            ones: list[Any] = [np.ones_like(y) for k, y in enumerate(call.outputs) if k in call.differentiable and y is not None]
+            ones: list[Any] = [
+                np.ones_like(y) for k, y in enumerate(call.outputs) if k in call.differentiable and y is not None
+            ]
             gradient = call.pull(*ones)[specimen.wanted.index(position)]
     except Exception:
         outcome.left_out.append(f"{name} = {label}: forward or backward does not take it")
@@ -91,6 +105,8 @@ def _overflow(specimen: Specimen, position: int, outcome: Outcome) -> None:
             return
         if np.isfinite(sizes[:3]).all() and not np.isfinite(sizes[3]) and sizes[2] < 5 * max(sizes[0], 1.0) + 1000:
             name = specimen.argument_name(position)
-            message = f"the value is not finite at {name} = {sign * 1000:g}, although it is {sizes[2]:.4g} at {sign * 400:g}"
+            message = (
+                f"the value is not finite at {name} = {sign * 1000:g}, although it is {sizes[2]:.4g} at {sign * 400:g}"
+            )
             outcome.add(Fault("overflow", message, where=specimen.line_of("forward")))
             return

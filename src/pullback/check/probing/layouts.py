@@ -49,12 +49,24 @@ def _of_cotangents(specimen: Specimen, outcome: Outcome) -> None:
         tries = [(label, same, values) for label, same in variants(values)]
         if values.size > 1:
             one = values.reshape(-1)[:1].reshape((1,) * values.ndim)
-            tries.append(("expanded", np.broadcast_to(one, values.shape), np.ascontiguousarray(np.broadcast_to(one, values.shape))))
+            tries.append(
+                (
+                    "expanded",
+                    np.broadcast_to(one, values.shape),
+                    np.ascontiguousarray(np.broadcast_to(one, values.shape)),
+                )
+            )
         for label, same, plain in tries:
             given = [same if j == k else c for j, c in enumerate(base)]
             expected = specimen.run().pull(*[plain if j == k else c for j, c in enumerate(base)])
             outcome.tried.append(f"incoming gradient {label}")
-            _compare(specimen, lambda given=given: specimen.run().pull(*given), expected, f"an incoming gradient that is {label}", outcome)
+            _compare(
+                specimen,
+                lambda given=given: specimen.run().pull(*given),
+                expected,
+                f"an incoming gradient that is {label}",
+                outcome,
+            )
 
 
 def _of_arguments(specimen: Specimen, outcome: Outcome) -> None:
@@ -65,7 +77,13 @@ def _of_arguments(specimen: Specimen, outcome: Outcome) -> None:
             outcome.tried.append(f"{specimen.argument_name(position)} {label}")
             arguments = specimen.moved(position, same)
             what = f"{specimen.argument_name(position)} {label} in memory"
-            _compare(specimen, lambda arguments=arguments: specimen.run(arguments).pull(*cotangents), reference, what, outcome)
+            _compare(
+                specimen,
+                lambda arguments=arguments: specimen.run(arguments).pull(*cotangents),
+                reference,
+                what,
+                outcome,
+            )
 
 
 def _compare(specimen: Specimen, pull: object, expected: list[np.ndarray | None], what: str, outcome: Outcome) -> None:
@@ -74,7 +92,11 @@ def _compare(specimen: Specimen, pull: object, expected: list[np.ndarray | None]
         found = pull()  # type: ignore[operator]
     except Exception as error:
         text = (str(error).splitlines() or [""])[0][:160]
-        outcome.add(Fault("layout-dependent", f"{type(error).__name__} for {what}: {text}", where=where, inputs=specimen.shown()))
+        outcome.add(
+            Fault(
+                "layout-dependent", f"{type(error).__name__} for {what}: {text}", where=where, inputs=specimen.shown()
+            )
+        )
         return
     for k, (a, b) in enumerate(zip(found, expected, strict=True)):
         if _differs(a, b):
@@ -102,10 +124,16 @@ def _shapes(specimen: Specimen, outcome: Outcome) -> None:
         name = "broadcast-fails" if label.startswith("broadcast") else "empty-fails"
         where = specimen.line_of("backward")
         try:
-            found = call.pull(*[np.ones_like(y) for k, y in enumerate(call.outputs) if k in call.differentiable and y is not None])
+            found = call.pull(
+                *[np.ones_like(y) for k, y in enumerate(call.outputs) if k in call.differentiable and y is not None]
+            )
         except Exception as error:
             text = (str(error).splitlines() or [""])[0][:160]
-            outcome.add(Fault(name, f"{label}: backward raises {type(error).__name__}: {text}", inputs=other.shown(), where=where))
+            outcome.add(
+                Fault(
+                    name, f"{label}: backward raises {type(error).__name__}: {text}", inputs=other.shown(), where=where
+                )
+            )
             continue
         for position, gradient in zip(other.wanted, found, strict=True):
             value = arguments[position]
@@ -127,7 +155,16 @@ def _numbers(specimen: Specimen, found: list[np.ndarray | None], label: str, out
         slope, told = (above - below) / 2e-6, float(gradient.sum())
         if np.isfinite(slope) and abs(slope - told) > 1e-4 * max(1.0, abs(slope)):
             message = f"{label}: the gradient of {specimen.argument_name(position)} is wrong"
-            outcome.add(Fault("broadcast-fails", message, f"{told:.6g}", f"{slope:.6g}", inputs=specimen.shown(), where=specimen.line_of("backward")))
+            outcome.add(
+                Fault(
+                    "broadcast-fails",
+                    message,
+                    f"{told:.6g}",
+                    f"{slope:.6g}",
+                    inputs=specimen.shown(),
+                    where=specimen.line_of("backward"),
+                )
+            )
 
 
 def _other_shapes(specimen: Specimen) -> Iterator[tuple[str, list[object]]]:
@@ -137,9 +174,15 @@ def _other_shapes(specimen: Specimen) -> Iterator[tuple[str, list[object]]]:
     shapes = {specimen.arguments[k].shape for k in arrays}
     if len(shapes) == 1:
         yield "empty arguments", [a[:0] if k in arrays else a for k, a in enumerate(specimen.arguments)]
-        yield "0-d arguments", [a.reshape(-1)[0].reshape(()) if k in arrays and a.size else a for k, a in enumerate(specimen.arguments)]
+        yield (
+            "0-d arguments",
+            [a.reshape(-1)[0].reshape(()) if k in arrays and a.size else a for k, a in enumerate(specimen.arguments)],
+        )
     if len(arrays) > 1 and len(shapes) == 1:
         for position in arrays:
             base = specimen.arguments[position]
             if base.shape[0] > 1:
-                yield f"broadcast {specimen.argument_name(position)} (first axis of length 1)", specimen.moved(position, base[:1].copy())
+                yield (
+                    f"broadcast {specimen.argument_name(position)} (first axis of length 1)",
+                    specimen.moved(position, base[:1].copy()),
+                )

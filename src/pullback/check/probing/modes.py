@@ -30,7 +30,13 @@ def modes(specimen: Specimen, outcome: Outcome) -> None:
             with mode():
                 outputs = specimen.world.call(specimen.function, specimen.make(None, ())).outputs
         except Exception as error:
-            outcome.add(Fault("mode-changes-result", f"{name}: raises {type(error).__name__}: {_line(error)}", where=specimen.line_of("forward")))
+            outcome.add(
+                Fault(
+                    "mode-changes-result",
+                    f"{name}: raises {type(error).__name__}: {_line(error)}",
+                    where=specimen.line_of("forward"),
+                )
+            )
             continue
         outcome.tried.append(name)
         found = flat([outputs[k] for k in specimen.first.differentiable])
@@ -41,12 +47,21 @@ def modes(specimen: Specimen, outcome: Outcome) -> None:
     if specimen.world.name == "jax":
         _jax(specimen, expected, outcome)
         return
-    for label, call in (("checkpoint", _checkpoint), ("hooks on saved tensors", _hooks), ("func.vjp", _func), ("vmap", _vmap)):
+    for label, call in (
+        ("checkpoint", _checkpoint),
+        ("hooks on saved tensors", _hooks),
+        ("func.vjp", _func),
+        ("vmap", _vmap),
+    ):
         try:
             found = call(specimen, cotangents)
         except Exception as error:
             name = "transform-fails" if label in {"func.vjp", "vmap"} else "mode-changes-result"
-            outcome.add(Fault(name, f"{label}: raises {type(error).__name__}: {_line(error)}", where=specimen.line_of("forward")))
+            outcome.add(
+                Fault(
+                    name, f"{label}: raises {type(error).__name__}: {_line(error)}", where=specimen.line_of("forward")
+                )
+            )
             continue
         if found is None:
             outcome.left_out.append(label)
@@ -85,7 +100,9 @@ def _checkpoint(specimen: Specimen, cotangents: list[np.ndarray]) -> list[np.nda
 
 
 def _hooks(specimen: Specimen, cotangents: list[np.ndarray]) -> list[np.ndarray | None] | None:
-    graph = importlib.import_module("torch.autograd.graph" if specimen.world.name == "torch" else "pullback.autograd.graph")
+    graph = importlib.import_module(
+        "torch.autograd.graph" if specimen.world.name == "torch" else "pullback.autograd.graph"
+    )
     kept: dict[int, Any] = {}
 
     def pack(tensor: Any) -> int:
@@ -120,14 +137,19 @@ def _func(specimen: Specimen, cotangents: list[np.ndarray]) -> list[np.ndarray |
 
 
 def _vmap(specimen: Specimen, cotangents: list[np.ndarray]) -> list[np.ndarray | None] | None:
-    """vmap over copies of the arguments; the first entry of the batch has to be the call itself."""
+    """Map over copies of the arguments: the first entry of the batch has to be the call itself."""
     target = specimen.target
-    promised = getattr(target, "generate_vmap_rule", False) or (isinstance(target, type) and specimen.rule("vmap") is not None)
+    promised = getattr(target, "generate_vmap_rule", False) or (
+        isinstance(target, type) and specimen.rule("vmap") is not None
+    )
     if not promised or specimen.world.name == "pullback":
         return None
     func = importlib.import_module(f"{_library(specimen).__name__}.func")
     made = specimen.make(None, ())
-    batched = [specimen.world.tensor(np.stack([specimen.arguments[k]] * 3)) if k in specimen.wanted else v for k, v in enumerate(made)]
+    batched = [
+        specimen.world.tensor(np.stack([specimen.arguments[k]] * 3)) if k in specimen.wanted else v
+        for k, v in enumerate(made)
+    ]
     in_dims = tuple(0 if k in specimen.wanted else None for k in range(len(made)))
     outputs = as_tuple(func.vmap(specimen.function, in_dims=in_dims)(*batched))
     return [flat([specimen.world.array(outputs[k])[0] for k in specimen.first.differentiable])]
@@ -148,7 +170,13 @@ def _jax(specimen: Specimen, expected: np.ndarray, outcome: Outcome) -> None:
                 outputs = as_tuple(jax.vmap(specimen.function, in_axes=in_axes)(*batched))
                 found = flat([np.asarray(outputs[k])[0] for k in specimen.first.differentiable])
         except Exception as error:
-            outcome.add(Fault("transform-fails", f"{label}: raises {type(error).__name__}: {_line(error)}", where=specimen.line_of("forward")))
+            outcome.add(
+                Fault(
+                    "transform-fails",
+                    f"{label}: raises {type(error).__name__}: {_line(error)}",
+                    where=specimen.line_of("forward"),
+                )
+            )
             continue
         outcome.tried.append(label)
         if not np.allclose(found, expected, rtol=1e-6, atol=1e-9, equal_nan=True):

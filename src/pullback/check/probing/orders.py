@@ -45,7 +45,9 @@ def orders(specimen: Specimen, outcome: Outcome) -> None:
         _composed(specimen, outcome)
     _blame(specimen, outcome)
     if isinstance(declared, int) and outcome.verdict in {"fault", "inconclusive"}:
-        outcome.faults.append(Fault("order-not-kept", f"the class says order = {declared}", where=specimen.line_of("backward")))
+        outcome.faults.append(
+            Fault("order-not-kept", f"the class says order = {declared}", where=specimen.line_of("backward"))
+        )
         outcome.verdict = "fault"
 
 
@@ -83,7 +85,10 @@ def _composed(specimen: Specimen, outcome: Outcome) -> None:
 
     def squared(*arguments: Any) -> tuple[Any, ...]:
         outputs = as_tuple(function(*arguments))
-        return tuple(y * y if specimen.world.is_tensor(y) and k in specimen.first.differentiable else y for k, y in enumerate(outputs))
+        return tuple(
+            y * y if specimen.world.is_tensor(y) and k in specimen.first.differentiable else y
+            for k, y in enumerate(outputs)
+        )
 
     square = replace(specimen, function=squared)
     square.__dict__.pop("first", None)
@@ -149,7 +154,11 @@ def _intermediate(specimen: Specimen, seen: Seen, values: Any) -> str | None:
     """The place of a floating-point Tensor among some values that is neither an input nor an output."""
     known = [id(value) for value in (*seen.inputs, *as_tuple(seen.output))]
     for k, value in enumerate(values):
-        if specimen.world.is_tensor(value) and id(value) not in known and specimen.world.array(value).dtype.kind in "fc":
+        if (
+            specimen.world.is_tensor(value)
+            and id(value) not in known
+            and specimen.world.array(value).dtype.kind in "fc"
+        ):
             return f"number {k}"
     return None
 

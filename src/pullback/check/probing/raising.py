@@ -15,7 +15,9 @@ def raised(specimen: Specimen, error: BaseException, outcome: Outcome) -> None:
         name = "gradient-shape"
     else:
         name = "backward-raises"
-    outcome.add(Fault(name, f"{type(error).__name__}: {text[:200]}", inputs=specimen.shown(), where=line_in(error, specimen)))
+    outcome.add(
+        Fault(name, f"{type(error).__name__}: {text[:200]}", inputs=specimen.shown(), where=line_in(error, specimen))
+    )
 
 
 def line_in(error: BaseException, specimen: Specimen) -> str:

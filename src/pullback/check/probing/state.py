@@ -47,13 +47,19 @@ def _gradients(specimen: Specimen, arguments: Any, cotangents: list[np.ndarray])
 
 
 def _same(a: list[np.ndarray | None], b: list[np.ndarray | None]) -> bool:
-    return all((p is None) == (q is None) and (p is None or q is None or np.allclose(p, q, rtol=1e-9, atol=0, equal_nan=True)) for p, q in zip(a, b, strict=True))
+    return all(
+        (p is None) == (q is None) and (p is None or q is None or np.allclose(p, q, rtol=1e-9, atol=0, equal_nan=True))
+        for p, q in zip(a, b, strict=True)
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------- crossed calls
 def _crossed(specimen: Specimen, outcome: Outcome) -> None:
     cotangents = specimen.cotangents(specimen.rng)
-    here, there = list(specimen.arguments), [np.asarray(a) if isinstance(a, np.ndarray) else a for a in _other(specimen)]
+    here, there = (
+        list(specimen.arguments),
+        [np.asarray(a) if isinstance(a, np.ndarray) else a for a in _other(specimen)],
+    )
     try:
         expected = _gradients(specimen, here, cotangents), _gradients(specimen, there, cotangents)
         for first_back in (0, 1):
@@ -63,7 +69,9 @@ def _crossed(specimen: Specimen, outcome: Outcome) -> None:
                 found.reverse()
             if not (_same(found[0], expected[0]) and _same(found[1], expected[1])):
                 wrong = 0 if not _same(found[0], expected[0]) else 1
-                message = f"of two calls before the first backward, the {('first', 'second')[wrong]} gets another gradient"
+                message = (
+                    f"of two calls before the first backward, the {('first', 'second')[wrong]} gets another gradient"
+                )
                 fault = Fault("state-shared", message, inputs=specimen.shown(), where=specimen.line_of("forward"))
                 for name, values in (("found", found), ("expected", expected)):
                     setattr(fault, name, _shown(values[wrong]))
@@ -80,7 +88,9 @@ def _shown(values: list[np.ndarray | None]) -> str:
 
 def _threads(specimen: Specimen, outcome: Outcome) -> None:
     cotangents = specimen.cotangents(specimen.rng)
-    points = [[a * (1 - 0.1 * n) if k in specimen.wanted else a for k, a in enumerate(specimen.arguments)] for n in range(4)]
+    points = [
+        [a * (1 - 0.1 * n) if k in specimen.wanted else a for k, a in enumerate(specimen.arguments)] for n in range(4)
+    ]
     try:
         expected = [_gradients(specimen, point, cotangents) for point in points]
     except Exception:
@@ -103,7 +113,9 @@ def _threads(specimen: Specimen, outcome: Outcome) -> None:
     for thread in threads:
         thread.join(10)
     if wrong:
-        outcome.add(Fault("state-shared", "four threads at the same time disturb each other", where=specimen.line_of("forward")))
+        outcome.add(
+            Fault("state-shared", "four threads at the same time disturb each other", where=specimen.line_of("forward"))
+        )
 
 
 # ---------------------------------------------------------------------------------------------------------- class, closure
@@ -116,7 +128,9 @@ def _class_state(specimen: Specimen, outcome: Outcome) -> None:
     specimen.run(_other(specimen)).pull(*specimen.cotangents(specimen.rng))
     for name, value in vars(target).items():
         if name not in ours and not name.startswith("_abc") and (name not in before or before[name] is not value):
-            outcome.add(Fault("state-on-class", f"{target.__name__}.{name} is set by a call", where=specimen.line_of("forward")))
+            outcome.add(
+                Fault("state-on-class", f"{target.__name__}.{name} is set by a call", where=specimen.line_of("forward"))
+            )
 
 
 def _captured(specimen: Specimen, outcome: Outcome) -> None:
@@ -187,7 +201,9 @@ def _freed(specimen: Specimen, outcome: Outcome) -> None:
         outputs = as_tuple(apply(*specimen.make()))
     except Exception:
         return
-    node = next((y.grad_fn for y in outputs if specimen.world.is_tensor(y) and getattr(y, "grad_fn", None) is not None), None)
+    node = next(
+        (y.grad_fn for y in outputs if specimen.world.is_tensor(y) and getattr(y, "grad_fn", None) is not None), None
+    )
     if node is None or not hasattr(node, "__dict__"):
         return
     token = _Token()

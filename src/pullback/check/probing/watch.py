@@ -110,7 +110,11 @@ def _note(ctx: Any, seen: Seen, witness: Witness) -> None:
     marks = getattr(ctx, "_marks", None)
     seen.dirty = tuple(getattr(ctx, "dirty_tensors", None) or getattr(marks, "dirty", None) or ())
     hidden = {"to_save", "saved_for_forward", "dirty_tensors", "non_differentiable", "materialize_grads"}
-    seen.attributes = {k: v for k, v in vars(ctx).items() if not k.startswith("_") and k not in hidden} if hasattr(ctx, "__dict__") else {}
+    seen.attributes = (
+        {k: v for k, v in vars(ctx).items() if not k.startswith("_") and k not in hidden}
+        if hasattr(ctx, "__dict__")
+        else {}
+    )
     witness.calls.append(seen)
     witness.of_ctx[id(ctx)] = seen
 
@@ -138,7 +142,11 @@ def forward_mode(specimen: Specimen, tangents: Sequence[np.ndarray]) -> np.ndarr
         return None
     import importlib
 
-    module = "pullback.autograd.forward_ad" if specimen.world.name == "pullback" else f"{specimen.world.name}.autograd.forward_ad"
+    module = (
+        "pullback.autograd.forward_ad"
+        if specimen.world.name == "pullback"
+        else f"{specimen.world.name}.autograd.forward_ad"
+    )
     forward_ad = importlib.import_module(module)
     with forward_ad.dual_level():
         arguments = specimen.make(None, ())

@@ -45,7 +45,9 @@ def _one(report: Report) -> str:
     if report.error:
         return "".join([*parts, f'<p class="fault">not examined: {escape(report.error)}</p>'])
     proposed = " (proposed)" if report.proposed else ""
-    parts.append(f'<p>inputs{proposed}: <code>{escape(report.inputs)}</code>; seed {report.seed}; orders up to {report.order}</p>')
+    parts.append(
+        f"<p>inputs{proposed}: <code>{escape(report.inputs)}</code>; seed {report.seed}; orders up to {report.order}</p>"
+    )
     parts += [_fault(report, fault) for fault in report.faults]
     for finding in report.grave:
         rows = {"at": f"{finding.path}:{finding.line}", "instead": finding.instead}
@@ -61,7 +63,11 @@ def _row(outcome: Outcome) -> str:
     kind = outcome.verdict.replace(" ", "-")
     summary = PROBES[outcome.probe].summary if outcome.probe in PROBES else ""
     tried = ", ".join(dict.fromkeys(outcome.tried))
-    left = f'<br><span class="soft">not tried: {escape(", ".join(dict.fromkeys(outcome.left_out)))}</span>' if outcome.left_out else ""
+    left = (
+        f'<br><span class="soft">not tried: {escape(", ".join(dict.fromkeys(outcome.left_out)))}</span>'
+        if outcome.left_out
+        else ""
+    )
     notes = f"<br>{escape('; '.join(outcome.notes))}" if outcome.notes else ""
     return (
         f'<tr><td class="{kind}">{SIGNS[outcome.verdict]}</td><td title="{escape(summary)}">{escape(outcome.probe)}<br>'
@@ -96,7 +102,21 @@ def _curves(outcome: Outcome) -> str:
     if taylor := outcome.curves.get("taylor"):
         h, remainder = taylor["h"], taylor["remainder"]
         top = next((r / x**2 for x, r in zip(h, remainder, strict=True) if r > 0), 1.0)
-        drawn.append(loglog("Taylor remainder", "step h", "|f(x+hv) - f(x) - h J v|", [("remainder", h, remainder), ("h²", h, [top * x**2 for x in h])]))
+        drawn.append(
+            loglog(
+                "Taylor remainder",
+                "step h",
+                "|f(x+hv) - f(x) - h J v|",
+                [("remainder", h, remainder), ("h²", h, [top * x**2 for x in h])],
+            )
+        )
     if steps := outcome.curves.get("steps"):
-        drawn.append(loglog("Central differences against the rule", "step h", "|difference|", [("difference", steps["h"], steps["error"])]))
+        drawn.append(
+            loglog(
+                "Central differences against the rule",
+                "step h",
+                "|difference|",
+                [("difference", steps["h"], steps["error"])],
+            )
+        )
     return "".join(drawn)

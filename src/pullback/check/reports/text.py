@@ -18,11 +18,18 @@ def as_text(report: Report) -> str:
         return "\n".join([*lines, f"  not examined: {report.error}"])
     for outcome in report.outcomes:
         said = "; ".join(outcome.notes)
-        lines.append(f"  {SIGNS[outcome.verdict]} {outcome.probe:10} {outcome.verdict:14} {outcome.seconds:5.2f} s{'  ' + said if said else ''}")
+        lines.append(
+            f"  {SIGNS[outcome.verdict]} {outcome.probe:10} {outcome.verdict:14} {outcome.seconds:5.2f} s{'  ' + said if said else ''}"
+        )
     for fault in report.faults:
         lines += ["", *_fault(report, fault)]
     for finding in report.grave:
-        lines += ["", f"  {finding.code} {finding.name}: {finding.message}", f"    at {finding.path}:{finding.line}", f"    instead: {finding.instead}"]
+        lines += [
+            "",
+            f"  {finding.code} {finding.name}: {finding.message}",
+            f"    at {finding.path}:{finding.line}",
+            f"    instead: {finding.instead}",
+        ]
     lines += ["", *_stands_on(report)]
     return "\n".join(lines)
 
@@ -45,8 +52,14 @@ def _fault(report: Report, fault: Fault) -> list[str]:
 
 
 def _stands_on(report: Report) -> list[str]:
-    tried = [f"{outcome.probe}: {', '.join(dict.fromkeys(outcome.tried))}" for outcome in report.outcomes if outcome.tried]
-    left = [f"{outcome.probe}: {', '.join(dict.fromkeys(outcome.left_out))}" for outcome in report.outcomes if outcome.left_out]
+    tried = [
+        f"{outcome.probe}: {', '.join(dict.fromkeys(outcome.tried))}" for outcome in report.outcomes if outcome.tried
+    ]
+    left = [
+        f"{outcome.probe}: {', '.join(dict.fromkeys(outcome.left_out))}"
+        for outcome in report.outcomes
+        if outcome.left_out
+    ]
     verdict = "no fault found" if report.ok else f"{len(report.faults) + len(report.grave)} fault(s)"
     lines = [f"  {verdict}; seed {report.seed}, orders up to {report.order}"]
     lines += [f"    tried     {text}" for text in tried]

@@ -63,7 +63,9 @@ class World:
         """Call a function so that it can be pulled back to the arguments at `wanted`; they are Tensors made for it."""
         raise NotImplementedError
 
-    def derivative(self, function: Callable[..., Any], wanted: Sequence[int], taken: Sequence[int], count: int) -> Callable[..., Any]:
+    def derivative(
+        self, function: Callable[..., Any], wanted: Sequence[int], taken: Sequence[int], count: int
+    ) -> Callable[..., Any]:
         """The function ``(*arguments, *cotangents) -> gradients``, which can itself be differentiated.
 
         `count` is the number of arguments, `wanted` the positions of those that are differentiated, `taken` those of the

@@ -46,7 +46,11 @@ def _guess(target: Any) -> str:
             if base.__module__.startswith("torch.autograd"):
                 return "torch"
         if issubclass(target, (Function, Primitive)):
-            return "pullback.torch" if not issubclass(target, Primitive) and _names(target.forward, "pullback.torch") else "pullback"
+            return (
+                "pullback.torch"
+                if not issubclass(target, Primitive) and _names(target.forward, "pullback.torch")
+                else "pullback"
+            )
     if type(target).__module__.startswith("jax"):
         return "jax"
     for name in ("jax", "torch", "pullback.torch"):
@@ -60,7 +64,9 @@ def _names(function: Any, library: str) -> bool:
     function = getattr(function, "__wrapped__", function)
     scope = getattr(getattr(function, "__func__", function), "__globals__", {})
     for value in list(scope.values()):
-        module = getattr(value, "__name__", "") if isinstance(value, type(sys)) else getattr(value, "__module__", "") or ""
+        module = (
+            getattr(value, "__name__", "") if isinstance(value, type(sys)) else getattr(value, "__module__", "") or ""
+        )
         if module == library or str(module).startswith(library + "."):
             return True
     return False

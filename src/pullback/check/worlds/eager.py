@@ -33,7 +33,9 @@ class EagerWorld(World):
         values = [self.array(y) if self.is_tensor(y) else None for y in outputs]
         return Call(values, differentiable, pull, outputs)
 
-    def derivative(self, function: Callable[..., Any], wanted: Sequence[int], taken: Sequence[int], count: int) -> Callable[..., Any]:
+    def derivative(
+        self, function: Callable[..., Any], wanted: Sequence[int], taken: Sequence[int], count: int
+    ) -> Callable[..., Any]:
         def gradients(*values: Any) -> tuple[Any, ...]:
             arguments, cotangents = list(values[:count]), values[count:]
             for k in wanted:  # called for its values alone, it gets Tensors that nobody differentiates

@@ -55,9 +55,13 @@ class JaxWorld(World):
     def _cotangent(self, output: Any, value: Any) -> Any:
         if np.asarray(output).dtype.kind not in "fc":
             return np.zeros(output.shape, self.jax.dtypes.float0)
-        return self.jax.numpy.zeros_like(output) if value is None else self.jax.numpy.asarray(np.conj(value), output.dtype)
+        return (
+            self.jax.numpy.zeros_like(output) if value is None else self.jax.numpy.asarray(np.conj(value), output.dtype)
+        )
 
-    def derivative(self, function: Callable[..., Any], wanted: Sequence[int], taken: Sequence[int], count: int) -> Callable[..., Any]:
+    def derivative(
+        self, function: Callable[..., Any], wanted: Sequence[int], taken: Sequence[int], count: int
+    ) -> Callable[..., Any]:
         def gradients(*values: Any) -> tuple[Any, ...]:
             arguments, cotangents = list(values[:count]), values[count:]
 

@@ -38,7 +38,9 @@ class NativeWorld(EagerWorld):
         return Tensor(np.array(array, dtype), requires_grad=requires_grad)
 
     def pull(self, outputs: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any], record: bool) -> list[Any]:
-        found = grad(list(outputs), list(inputs), list(cotangents), retain_graph=True, create_graph=record, allow_unused=True)
+        found = grad(
+            list(outputs), list(inputs), list(cotangents), retain_graph=True, create_graph=record, allow_unused=True
+        )
         return list(found)
 
     def modes(self) -> dict[str, Callable[[], AbstractContextManager[Any]]]:
