@@ -42,13 +42,14 @@ def compare_by_hand(specimen: Specimen, formula: str) -> Outcome:
     wrong = ~np.isclose(found, told, rtol=1e-6, atol=1e-9)
     if not wrong.any():
         return outcome
-    element = np.unravel_index(int(np.where(wrong, np.abs(found - told), -1).argmax()), told.shape)
+    number = int(np.where(wrong, np.abs(found - told), -1).argmax())
+    element = np.unravel_index(number, told.shape)
     hand_right = bool(np.isclose(told[element], numerical[element], rtol=1e-4, atol=1e-7))
     who = "differences side with the formula" if hand_right else "differences do not side with the formula"
     outcome.add(
         Fault(
             "derivative-by-hand",
-            f"the gradient of {name}{[int(i) for i in element] if element else ''} is not {formula}; {who} ({numerical[element]:.6g})",
+            f"the gradient of {specimen.place(position, number)} is not {formula}; {who} ({numerical[element]:.6g})",
             found=f"{found[element]:.8g}",
             expected=f"{told[element]:.8g}",
             inputs=specimen.shown(),

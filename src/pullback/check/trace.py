@@ -102,8 +102,7 @@ def _backward(
         if k < len(seen.inputs):
             lines.append(f"    gradient of {specimen.argument_name(k)} goes out = {_said(specimen, value)}")
     for what, positions in (("incoming gradient", pulled.cotangent_changed), ("saved value", pulled.saved_changed)):
-        for k in positions:
-            lines.append(f"    {what} {k} was written in place")
+        lines += [f"    {what} {k} was written in place" for k in positions]
     return lines
 
 

@@ -30,8 +30,8 @@ def edges(specimen: Specimen, outcome: Outcome) -> None:
     """Zeros, ties, very small and very large numbers.
 
     Each differentiated argument is filled with one such number at a time (all elements equal: a tie). Where the value and the
-    slopes beside the point are finite, the gradient has to be finite too, and to lie between them. A value that overflows where the
-    function itself grows slowly is named as well. What lies outside of the domain is left out.
+    slopes beside the point are finite, the gradient has to be finite too, and to lie between them. A value that overflows where
+    the function itself grows slowly is named as well. What lies outside of the domain is left out.
     """
     if not specimen.first.differentiable:
         outcome.verdict = "not applicable"
@@ -82,7 +82,7 @@ def _at(specimen: Specimen, position: int, label: str, values: np.ndarray, outco
     outcome.add(
         Fault(
             "nan-gradient",
-            f"the gradient of {name}{[int(i) for i in index] if index else ''} is {gradient[index]} at {name} = {label}",
+            f"the gradient of {other.place(position, element)} is {gradient[index]} at {name} = {label}",
             found=str(gradient[index]),
             expected=f"between {min(left.value[0], right.value[0]):.6g} and {max(left.value[0], right.value[0]):.6g}",
             inputs=other.shown(),

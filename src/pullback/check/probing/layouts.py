@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -138,7 +139,9 @@ def _shapes(specimen: Specimen, outcome: Outcome) -> None:
         for position, gradient in zip(other.wanted, found, strict=True):
             value = arguments[position]
             if gradient is not None and gradient.shape != value.shape:
-                message = f"{label}: the gradient of {other.argument_name(position)} has shape {gradient.shape}, not {value.shape}"
+                message = (
+                    f"{label}: {other.argument_name(position)} has shape {value.shape}, its gradient {gradient.shape}"
+                )
                 outcome.add(Fault(name, message, inputs=other.shown(), where=where))
         if label.startswith("broadcast") and outcome.verdict != "fault":
             _numbers(other, found, label, outcome)
@@ -167,7 +170,7 @@ def _numbers(specimen: Specimen, found: list[np.ndarray | None], label: str, out
             )
 
 
-def _other_shapes(specimen: Specimen) -> Iterator[tuple[str, list[object]]]:
+def _other_shapes(specimen: Specimen) -> Iterator[tuple[str, list[Any]]]:
     arrays = [k for k in specimen.wanted if specimen.arguments[k].ndim]
     if not arrays:
         return

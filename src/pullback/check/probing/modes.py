@@ -39,8 +39,8 @@ def modes(specimen: Specimen, outcome: Outcome) -> None:
             )
             continue
         outcome.tried.append(name)
-        found = flat([outputs[k] for k in specimen.first.differentiable])
-        if not np.array_equal(found, expected, equal_nan=True):
+        values = flat([outputs[k] for k in specimen.first.differentiable])
+        if not np.array_equal(values, expected, equal_nan=True):
             outcome.add(Fault("mode-changes-result", f"{name}: other values", where=specimen.line_of("forward")))
     cotangents = specimen.cotangents(specimen.rng)
     reference = specimen.run().pull(*cotangents)

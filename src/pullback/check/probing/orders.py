@@ -22,8 +22,8 @@ def orders(specimen: Specimen, outcome: Outcome) -> None:
 
     The gradient is a function of the arguments and of the incoming gradients; it is differentiated in all of them, and compared
     with difference quotients of its values. It is done once for the function alone and once for its square, where the
-    incoming gradient depends on the arguments: a rule that leaves the graph is silent only there. A second derivative that is wrong
-    is traced to the value that was cut: a saved intermediate, one on ctx, NumPy or detach in backward.
+    incoming gradient depends on the arguments: a rule that leaves the graph is silent only there. A second derivative that is
+    wrong is traced to the value that was cut: a saved intermediate, one on ctx, NumPy or detach in backward.
     """
     if not specimen.first.differentiable:
         outcome.verdict = "not applicable"
@@ -66,7 +66,7 @@ def _one(specimen: Specimen, gradient: Specimen, outcome: Outcome) -> None:
 def _all_taken(gradient: Specimen) -> Specimen:
     """The same function, where outputs without history count too: they must be constant."""
     call = gradient.first
-    known = [k for k in call.differentiable]
+    known = list(call.differentiable)
     pull = call.pull
 
     def pull_all(*cotangents: Any) -> Any:

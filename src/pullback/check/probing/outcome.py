@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from pullback.check.probing.faults import CATALOGUE
+
 Verdict = Literal["pass", "fault", "inconclusive", "not applicable"]
 
 
@@ -26,8 +28,6 @@ class Fault:
 
     def as_dict(self) -> dict[str, Any]:
         """The fault as JSON knows it, with the catalogue's words."""
-        from pullback.check.probing.faults import CATALOGUE
-
         entry = CATALOGUE[self.name]
         return {**asdict(self), "why": entry.why, "instead": entry.instead}
 

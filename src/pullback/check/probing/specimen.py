@@ -74,6 +74,12 @@ class Specimen:
         """What forward calls an argument."""
         return self.argument_names[position] if position < len(self.argument_names) else f"argument {position}"
 
+    def place(self, position: int, element: int) -> str:
+        """What a person calls one number of an argument: ``x[0, 2]``; the number counts in the flat array."""
+        base = self.arguments[position]
+        index = np.unravel_index(element % max(1, base.size), base.shape) if base.shape else ()
+        return f"{self.argument_name(position)}{[int(i) for i in index] if index else ''}"
+
     def shown(self, arguments: Sequence[Any] | None = None) -> str:
         """The arguments as a person would write them."""
         return ", ".join(shown(a) for a in (self.arguments if arguments is None else arguments))

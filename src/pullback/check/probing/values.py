@@ -122,8 +122,8 @@ def judge(specimen: Specimen, position: int, matrix: np.ndarray, outcome: Outcom
     verdict = found.findings[row, column].verdict if (row, column) in found.findings else "mismatch"
     fault_name = "kink" if verdict in {"kink", "jump", "edge"} else _named(seen.name)
     where = specimen.line_of("backward") or specimen.line_of("forward")
-    element = np.unravel_index(row % max(1, specimen.arguments[position].size), specimen.arguments[position].shape)
-    message = f"the gradient of {name}{[int(i) for i in element] if element else ''} is wrong in {int(found.wrong.sum())} of {found.wrong.size} entries"
+    count = f"{int(found.wrong.sum())} of {found.wrong.size} entries"
+    message = f"the gradient of {specimen.place(position, row)} is wrong in {count}"
     if specimen.level > 1:
         message = f"derivative {specimen.level}: {message}"
     outcome.add(

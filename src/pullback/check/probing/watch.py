@@ -59,7 +59,8 @@ class Witness:
         """The positions where the numbers are others than before."""
         found = []
         for k, (old, value) in enumerate(zip(before, values, strict=True)):
-            if old is not None and not np.array_equal(old, self._copy(value), equal_nan=old.dtype.kind in "fc"):
+            new = self._copy(value)
+            if old is not None and new is not None and not np.array_equal(old, new, equal_nan=old.dtype.kind in "fc"):
                 found.append(k)
         return found
 

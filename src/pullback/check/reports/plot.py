@@ -26,7 +26,8 @@ def loglog(title: str, across: str, up: str, curves: Sequence[tuple[str, Sequenc
         return LEFT + u * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - v * (HEIGHT - BOTTOM - TOP)
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="{title}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
+        f'role="img" aria-label="{title}">',
         f'<text x="{LEFT}" y="16" class="title">{title}</text>',
     ]
     for decade in range(math.ceil(low_x), math.floor(high_x) + 1, max(1, round((high_x - low_x) / 5))):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pullback.check.probing.faults import CATALOGUE
-from pullback.check.probing.outcome import Fault
+from pullback.check.probing.outcome import Fault, Outcome
 from pullback.check.verdicts import Report
 
 SIGNS = {"pass": "✓", "fault": "✗", "inconclusive": "?", "not applicable": "–"}
@@ -16,11 +16,7 @@ def as_text(report: Report) -> str:
         lines.append(f"  inputs: {report.inputs}{'   (proposed; --inputs gives others)' if report.proposed else ''}")
     if report.error:
         return "\n".join([*lines, f"  not examined: {report.error}"])
-    for outcome in report.outcomes:
-        said = "; ".join(outcome.notes)
-        lines.append(
-            f"  {SIGNS[outcome.verdict]} {outcome.probe:10} {outcome.verdict:14} {outcome.seconds:5.2f} s{'  ' + said if said else ''}"
-        )
+    lines += [_outcome(outcome) for outcome in report.outcomes]
     for fault in report.faults:
         lines += ["", *_fault(report, fault)]
     for finding in report.grave:
@@ -32,6 +28,11 @@ def as_text(report: Report) -> str:
         ]
     lines += ["", *_stands_on(report)]
     return "\n".join(lines)
+
+
+def _outcome(outcome: Outcome) -> str:
+    said = "".join(f"  {note}" for note in ["; ".join(outcome.notes)] if note)
+    return f"  {SIGNS[outcome.verdict]} {outcome.probe:10} {outcome.verdict:14} {outcome.seconds:5.2f} s{said}"
 
 
 def _fault(report: Report, fault: Fault) -> list[str]:

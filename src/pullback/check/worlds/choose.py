@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from pullback.check.worlds.base import World
+from pullback.check.worlds.jax import JaxWorld
 from pullback.check.worlds.native import NativeWorld
 from pullback.check.worlds.torchlike import TorchWorld
 from pullback.core.function import Function
@@ -26,8 +27,6 @@ def world_of(target: Any, asked: str = "") -> World:
     if name == "torch":
         return TorchWorld(sys.modules.get("torch") or _loaded("torch"), "torch")
     if name == "jax":
-        from pullback.check.worlds.jax import JaxWorld
-
         return JaxWorld(_loaded("jax"))
     if name == "pullback.torch":
         return TorchWorld(_loaded("pullback.torch"), "pullback.torch")
