@@ -92,7 +92,6 @@ class Key:
             space = self._space()
             return space.written_at(space.room(array, values), self.entries, values, True)
         if hasattr(array, "add_at"):
-            array = arrays.namespace(array).room(array, values)
             if self.unique:
                 array[self.entries] = values
             else:
@@ -332,8 +331,7 @@ class Clear(Primitive):
 
 
 def _embed(y: Any, shape: Any, key: Key) -> Any:
-    xp = arrays.namespace(y)
-    return key.add(xp.zeros(shape, dtype=y.dtype), y)
+    return key.add(arrays.zeros_beside(y, tuple(shape)), y)
 
 
 def _clear(x: Any, key: Key) -> Any:
