@@ -1,6 +1,7 @@
 """The programs of examples/: each runs, alone and in the demo, and shows the numbers it should."""
 
 import ast
+import importlib.util
 import math
 import runpy
 import subprocess
@@ -55,6 +56,11 @@ KEY_NUMBERS = {
     "18_scipy": {"Φ(0.5)": 0.6914624612740131, "Φ''' = (x² - 1) φ(x)": -0.26404899532379674},
     "19_c_code": {"y": 0.9740769841801067, "d²y/dx²": 0.2350037122015945},
     "21_gradcheck": {"with two calls open its derivative is": 20.0},
+    "24_solvers": {
+        "E - e sin E": 1.2,
+        "dE/de = sin E / (1 - e cos E)": 0.8658866168465398,
+        "d²E/de²": -0.7175244186792704,
+    },
     "22_primitive": {"d³y/dx³ = (12x - 8x³) y": 5 * math.exp(-0.25)},
 }
 WITHOUT_NUMBERS = {"09_errors_explain", "20_right_or_refused", "23_picture"}
@@ -158,6 +164,13 @@ def test_scipy_is_optional(monkeypatch):
     outcome = runner.run(EXAMPLES["18_scipy"])
     assert outcome.ok
     assert "math.erf" in outcome.rows[0].what
+
+
+def test_scipy_is_needed_for_solvers_and_said_so(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    outcome = runner.run(EXAMPLES["24_solvers"])
+    assert outcome.ok
+    assert "SciPy is not installed" in outcome.rows[0].what
 
 
 def test_a_c_compiler_is_optional(monkeypatch):

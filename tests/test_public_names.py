@@ -7,7 +7,15 @@ from types import ModuleType
 import pytest
 
 # Namespaces that users import from. A module that does not exist (yet) is left out.
-NAMESPACES = ["pullback", "pullback.autograd", "pullback.linalg", "pullback.fft", "pullback.torch"]
+NAMESPACES = [
+    "pullback",
+    "pullback.autograd",
+    "pullback.implicit",
+    "pullback.bridges",
+    "pullback.linalg",
+    "pullback.fft",
+    "pullback.torch",
+]
 PRESENT = [name for name in NAMESPACES if name == "pullback" or importlib.util.find_spec(name) is not None]
 
 

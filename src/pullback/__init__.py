@@ -19,7 +19,7 @@ from pullback.ops.creation import tensor
 from pullback.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
 
 if _TYPE_CHECKING:
-    from pullback import check, draw, implicit
+    from pullback import bridges, check, draw, implicit
     from pullback.check import GradcheckError, gradcheck, gradgradcheck
     from pullback.draw import make_dot
     from pullback.namespaces import fft, special
@@ -36,6 +36,7 @@ __all__ = [
     "Primitive",
     "Tensor",
     "autograd",
+    "bridges",
     "check",
     "doors",
     "draw",
@@ -67,6 +68,7 @@ __all__ = [
 #: What is imported when it is first named, so that ``import pullback`` stays quick: name -> module.
 _LATE = {
     "GradcheckError": "pullback.check",
+    "bridges": "pullback.bridges",
     "check": "pullback.check",
     "draw": "pullback.draw",
     "fft": "pullback.namespaces.fft",

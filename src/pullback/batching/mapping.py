@@ -232,7 +232,7 @@ def _joined(found: list[Any], out_dims: Any) -> Any:
 # ------------------------------------------------------------------------------------------------- batched cotangents
 def pull_batch(pull: Callable[[list[Any]], Any], seeds: list[Any], size: int) -> tuple[Any, ...]:
     """Derivatives for a batch of cotangents along their first axes, from one pass: ``pull(seeds)``."""
-    batch = Batch(size)
+    batch = Batch(size, "same")
     inside = [enter(seed, batch, 0) for seed in seeds]
     with opened(batch):
         found = pull(inside)
@@ -249,7 +249,7 @@ def pull_entries(y: Tensor, pull: Callable[[Tensor], Any], size: int | None = No
     chunks = []
     for start in range(0, n, size or max(n, 1)):
         numbers = np.arange(start, min(start + (size or n), n))
-        batch = Batch(len(numbers))
+        batch = Batch(len(numbers), "same")
         with opened(batch):
             found = pull(flat[batched.enter(numbers, batch, 0)])
         chunks.append([None if g is None else leave(g, batch, 0) for g in found])

@@ -14,6 +14,7 @@ PARTS = {
     10: "Where constants and resources go",
     14: "Gradients of gradients",
     21: "Checking, arrays, pictures",
+    24: "Solvers inside",
 }
 
 

@@ -66,9 +66,25 @@ def _corner(xp: Any, f: Callable[[Any], Any], a: Any, e: Any) -> Any:
     return f(xp.concat([upper, lower], axis=-2))[..., :n, n:] * scale
 
 
-def _operator(name: str, doc: str) -> Any:
+def _sign(x: Any) -> Any:
+    s = _by_scipy("signm")(x)
+    if (
+        x.size
+        and np.all(np.isfinite(x))
+        and not np.max(np.abs(s @ s - np.eye(len(s)))) <= 1e-6 * np.max(np.abs(s)) ** 2
+    ):
+        raise lesson(
+            LinAlgError,
+            "signm of a matrix with an eigenvalue on the imaginary axis",
+            why="like sign(x) at 0, it jumps there.",
+            instead="signm(A - shift * I), with a shift between the real parts of the eigenvalues.",
+        )
+    return s
+
+
+def _operator(name: str, doc: str, value: Any = None) -> Any:
     """The Primitive of one function, with its rule."""
-    value = _by_scipy(name)
+    value = value or _by_scipy(name)
 
     class Operator(Primitive):
         node_name = f"{name.capitalize()}Backward0"
@@ -92,6 +108,7 @@ Expm = _operator("expm", "``exp A = Σ Aᵏ / k!``.  vjp: Ā = L(Aᴴ, Ȳ)")
 Logm = _operator("logm", "``Y``, the principal logarithm: ``exp Y = A``.  vjp: Ā = L(Aᴴ, Ȳ)")
 Sinm = _operator("sinm", "``sin A``.  vjp: Ā = L(Aᴴ, Ȳ)")
 Cosm = _operator("cosm", "``cos A``.  vjp: Ā = L(Aᴴ, Ȳ)")
+Signm = _operator("signm", "``S``, S S = I, with the eigenvectors of A.  vjp: Ā = L(Aᴴ, Ȳ)", _sign)
 
 
 class Sqrtm(Primitive):
@@ -259,6 +276,38 @@ def cosm(x: Any, /) -> Any:
     return Cosm.apply(x)
 
 
+def signm(x: Any, /) -> Any:
+    """The sign of each matrix: eigenvalues with positive real part become 1, those with negative real part -1.
+
+    ``(I + signm(A - c I)) / 2`` is the projection onto the invariant subspace of the eigenvalues beyond c.  Its derivative
+    exists, and is right, also where eigenvalues on one side coincide, which that of eigenvectors does not.
+
+    Parameters
+    ----------
+    x
+        An array or Tensor of shape (..., n, n), real or complex.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        Where an eigenvalue lies on the imaginary axis.
+
+    Examples
+    --------
+    >>> import pullback as pb
+    >>> x = pb.tensor([[2.0, 0.0], [0.0, -2.0]], requires_grad=True)
+    >>> y = pb.implicit.signm(x)
+    >>> y
+    tensor([[ 1.,  0.],
+            [ 0., -1.]], grad_fn=<SignmBackward0>)
+    >>> pb.autograd.grad(y[0, 1], x)
+    (tensor([[0. , 0.5],
+            [0. , 0. ]]),)
+    """
+    check_square("signm", x)
+    return Signm.apply(x)
+
+
 def fractional_matrix_power(x: Any, p: Any, /) -> Any:
     """The principal power of each matrix, for any real exponent.
 
@@ -304,6 +353,12 @@ def _positive(make: Make) -> Any:
         yield Sample((make(*shape, low=-0.4, high=0.4) + np.diag(np.arange(2.0, 2 + shape[-1])).astype(make.dtype),))
 
 
+def _two_sides(make: Make) -> Any:
+    for shape in ((3, 3), (2, 2, 2), (1, 1), (0, 2, 2)):
+        sides = 2.0 * (-1.0) ** np.arange(shape[-1])
+        yield Sample((make(*shape, low=-0.4, high=0.4) + np.diag(sides).astype(make.dtype),))
+
+
 def _powers(make: Make) -> Any:
     for sample in _positive(make):
         for p in (0.3, -1.5):
@@ -325,6 +380,7 @@ for _name, _operation, _call, _samples in (
     ("sqrtm", Sqrtm, sqrtm, _positive),
     ("sinm", Sinm, sinm, _any),
     ("cosm", Cosm, cosm, _any),
+    ("signm", Signm, signm, _two_sides),
     ("fractional_matrix_power", FractionalMatrixPower, fractional_matrix_power, _powers),
 ):
     register(_name, _operation, _samples, call=_call, reference=_reference(_name), **_private)

@@ -60,17 +60,7 @@ class Equation:
         """The residual, recorded on variables of its own; checked to be the one that was solved."""
         n = len(unknowns)
         call = Call(lambda own: self.residual(own[:n], own[n:]), [*unknowns, *inputs])
-        values = [np.asarray(y._array if isinstance(y, Tensor) else y) for y in call.values]
-        if self.values is None:
-            self.values = values
-        elif not all(map(_agree, self.values, values)):
-            raise lesson(
-                DerivativeRefused,
-                f"the derivative of {self.name} is refused: its function gives other values than when it was solved",
-                why="the derivative is computed from the function at the solution; something that it reads was changed, or "
-                "it is random.",
-                instead=f"hand over what changes as a parameter of {self.name}; differentiate before changing it.",
-            )
+        same_values(self, call.values, self.name)
         return call
 
     def inverse(self, unknowns: Sequence[Any], inputs: Sequence[Any]) -> Inverse:
@@ -107,6 +97,21 @@ class Equation:
         found = call.pull([-w for w in weights], self.captured, record=modes.is_grad_enabled())
         call.connect()
         return found[len(unknowns) :]
+
+
+def same_values(known: Any, found: Sequence[Any], name: str) -> None:
+    """Refuse a function that gives other values now than ``known.values``, those when it was solved."""
+    values = [np.asarray(y._array if isinstance(y, Tensor) else y) for y in found]
+    if known.values is None:
+        known.values = values
+    elif not all(map(_agree, known.values, values)):
+        raise lesson(
+            DerivativeRefused,
+            f"the derivative of {name} is refused: its function gives other values than when it was solved",
+            why="the derivative is computed from the function at the solution; something that it reads was changed, or it "
+            "is random.",
+            instead=f"hand over what changes as a parameter of {name}; differentiate before changing it.",
+        )
 
 
 def _agree(old: Any, new: Any) -> bool:

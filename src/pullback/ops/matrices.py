@@ -18,6 +18,7 @@ from pullback.core.engine import current_pass
 from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.masked import Masked
 from pullback.core.primitive_node import PrimitiveNode
+from pullback.core.tensor import Tensor
 from pullback.ops.axes import conj
 from pullback.ops.complexes import conj as conjugate
 from pullback.ops.shapes import expand_dims, matrix_transpose
@@ -67,7 +68,7 @@ def _worded(error: Exception, name: str, args: Any) -> Exception:
 # ------------------------------------------------------------------------------------------------------------- algebra
 def bare(x: Any) -> Any:
     """The array of a Tensor; arrays as they are."""
-    return getattr(x, "_array", x)
+    return x._array if isinstance(x, Tensor) else x
 
 
 def adjoint(xp: Any, x: Any) -> Any:

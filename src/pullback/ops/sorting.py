@@ -9,6 +9,7 @@ import numpy as np
 from pullback.core import arrays
 from pullback.core.masked import Masked
 from pullback.core.primitive import Primitive
+from pullback.core.tensor import Tensor
 from pullback.ops.registry import POSITIONS, Make, Sample, register
 
 
@@ -96,7 +97,7 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
     tensor([0., 1., 0.])
     """
     order = argsort(x, axis, descending=descending, stable=stable)
-    return Sort.apply(x, order=getattr(order, "_array", order), axis=axis)
+    return Sort.apply(x, order=order._array if isinstance(order, Tensor) else order, axis=axis)
 
 
 def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
