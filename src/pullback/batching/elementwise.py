@@ -166,7 +166,7 @@ def named(name: str) -> Callable[..., Any]:
 def elementwise(name: str) -> Callable[..., Any]:
     """The batching rule of an elementwise function."""
     run = named(name)
-    ufunc = getattr(np, name, None)
+    ufunc: Any = getattr(np, name, None)
 
     def rule(*values: Any, **options: Any) -> Any:
         if batch_of(options.values()) is not None:

@@ -37,7 +37,18 @@ INTO: dict[Any, Any] = {
     **{ufunc: ufunc for ufunc in _ARITHMETIC.values()},
     **{
         ufunc: ufunc
-        for ufunc in (np.sin, np.cos, np.exp, np.tanh, np.sqrt, np.log, np.maximum, np.minimum, np.square, np.reciprocal)
+        for ufunc in (
+            np.sin,
+            np.cos,
+            np.exp,
+            np.tanh,
+            np.sqrt,
+            np.log,
+            np.maximum,
+            np.minimum,
+            np.square,
+            np.reciprocal,
+        )
     },
 }
 

@@ -36,3 +36,8 @@ fresh: Any = None
 share_one: Any = None
 #: ``for_function(cls, args)``: the arguments of a user's Function within a batch, and what computes its results.
 for_function: Any = None
+
+
+def to_fill(array: Any) -> Any:
+    """A fresh array that its maker will fill; inside `vmap` each entry may write something else into it."""
+    return fresh(array) if LIVE else array
