@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback.batching import pull_entries
 from pullback.core import tangents
 from pullback.core.arrays import namespace
 from pullback.core.differentiate import grad
@@ -181,6 +180,8 @@ def _jacobian_of(y: Any, points: tuple[Any, ...], create_graph: bool, vectorize:
     xp = namespace(y._array)
     shape = tuple(y.shape)
     if vectorize and y.requires_grad and y._array.size:
+        from pullback.batching import pull_entries
+
         blocks = pull_entries(y, lambda entry: _pull((entry,), points, (None,), create_graph))
         return tuple([Recorded.xp.reshape(g, (*shape, *x.shape)) for g, x in zip(blocks, points, strict=True)])
     rows = []

@@ -138,8 +138,6 @@ class Batched:
         """Give every entry memory of its own, before it is written."""
         if not self.has_room():
             self.value = arrays.copy(self.full(), arrays.namespace(self.value))
-            if self.value.__class__ is Batched:
-                self.value.make_writable()
 
     def _in_numpy(self) -> Any:
         """The memory of all entries as a NumPy array; ``None`` where NumPy cannot see it."""

@@ -82,7 +82,9 @@ def _transpose(self: Batched, *axes: Any) -> Any:
 
 
 def _copy(self: Batched) -> Any:
-    return Batched(arrays.copy(self.value, namespace_for((self.value,))), self.batch)
+    """A copy in which every entry has memory of its own."""
+    inner = self.full()
+    return Batched(arrays.copy(inner, namespace_for((inner,))), self.batch)
 
 
 def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, dual, modes, views
+from pullback.core import arrays, batches, dual, modes, views
+from pullback.core.batches import LIVE
 from pullback.core.contents import rebuild, tensors_in
 from pullback.core.ctx import Pull, pulling
 from pullback.core.dual import OPEN, Dual
@@ -322,6 +323,8 @@ def push(operator: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         found = outside_graphs(operator, args, options)
         if found is not None:
             return found
+    if LIVE:  # before there are primals: what is saved has to be an argument, which has a tangent
+        args = batches.shared_arguments(args, options)
     call = Call(operator, args, options)
     if not call.live:
         return call.answer
