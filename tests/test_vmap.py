@@ -370,6 +370,26 @@ def test_indices_from_the_batch():
         same(inside, np.stack(single))
 
 
+def test_writing_at_indices_from_the_batch():
+    columns = np.array([1, 2])
+
+    def f(x, j):
+        out = pb.zeros(3)
+        out[j] = pb.sum(x * x)
+        out[pb.stack([j, j])] += x[:2]
+        y = x * 1
+        y[j] *= x[0]
+        y[y > 0.5] = 0.1
+        return pb.sum(out * x + y**2)
+
+    expected = loop(lambda x, j: f(pb.tensor(x), pb.asarray(j)), X, columns)
+    same(pb.vmap(f)(X, columns), expected)
+    found = pb.vmap(pb.grad(f))(X, columns)
+    same(found, loop(lambda x, j: pb.grad(lambda x: f(x, pb.asarray(j)))(x), X, columns))
+    x = pb.tensor(X, requires_grad=True)
+    same(pb.autograd.grad(pb.vmap(f)(x, columns).sum(), x)[0], found)
+
+
 # ---------------------------------------------------------------------------------------- operators that look, Functions
 class Looks(pb.Primitive):
     """A product whose forward and backward need NumPy's numbers."""
@@ -612,3 +632,25 @@ def test_random_numbers_that_depend_on_the_batch():
     chances = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
     assert torch.vmap(torch.bernoulli, randomness="different")(chances).tolist() == chances.tolist()
     assert torch.vmap(lambda w: torch.multinomial(w, 1), randomness="different")(chances).tolist() == [[1], [0]]
+
+
+def test_forward_mode_that_looks_runs_for_each_entry():
+    class Product(pb.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_forward(a, b)
+            return a * b
+
+        @staticmethod
+        def jvp(ctx, ta, tb):
+            a, b = ctx.saved_tensors
+            return ta * b.detach().numpy() + a.detach().numpy() * tb
+
+    v = np.array([[1.0, 0.0, 2.0], [0.0, -1.0, 0.5]])
+    w = pb.tensor(W)
+    with fw.dual_level():
+        x = fw.make_dual(pb.tensor(X), pb.tensor(v))
+        y = pb.vmap(lambda x: Product.apply(x, pb.sin(x) * w).sum())(x)
+        found = fw.unpack_dual(y).tangent
+    expected = loop(lambda x, t: pb.jvp(lambda x: pb.sum(x * pb.sin(x) * W), (x,), (t,))[1], X, v)
+    same(found, expected)

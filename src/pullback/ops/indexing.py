@@ -161,6 +161,12 @@ class Key:
 
     def last_writes(self, shape: tuple[int, ...]) -> Any:
         """Which of the values written at this index are still there in the end (boolean, bare NumPy)."""
+        if self.batches:
+            space = self._space()
+            owner = space.room(np.zeros(shape, dtype=np.intp), None)
+            size = space.read_at(owner, self.entries).shape
+            numbers = np.arange(math.prod(size)).reshape(size)
+            return space.read_at(space.written_at(owner, self.entries, numbers, False), self.entries) == numbers
         entries = self._in_numpy()
         owner = np.empty(shape, dtype=np.intp)
         numbers = np.arange(owner[entries].size).reshape(owner[entries].shape)
