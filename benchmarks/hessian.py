@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from _peers import MissingLibrary, environment, need, show_environment
 
 SIZE = 325

@@ -18,7 +18,7 @@ forward mode.  Batches nest: the value may be a `Batched` of an earlier batch.
 
 from pullback.batching import functions, looping, operators, space
 from pullback.batching.batched import Batch, Batched
-from pullback.batching.mapping import leaves_of, map_tree, mapped, pull_batch, pull_entries
+from pullback.batching.mapping import leaves_of, map_tree, mapped, pull_batch, pull_entries, push_entries
 from pullback.batching.randomness import numbers_for
 
 __all__ = [
@@ -33,5 +33,6 @@ __all__ = [
     "operators",
     "pull_batch",
     "pull_entries",
+    "push_entries",
     "space",
 ]

@@ -256,3 +256,14 @@ def pull_entries(y: Tensor, pull: Callable[[Tensor], Any], size: int | None = No
     if len(chunks) == 1:
         return chunks[0]
     return [None if column[0] is None else Recorded.xp.concat(list(column)) for column in zip(*chunks, strict=True)]
+
+
+def push_entries(x: Tensor, push: Callable[[Tensor], Any]) -> list[Any]:
+    """The tangents along a last axis, where each element of a Tensor moves on its own: ``push(direction)``."""
+    n = math.prod(x.shape)
+    batch = Batch(n, "same")
+    basis = np.eye(n, dtype=x.dtype).reshape((n, *x.shape))
+    xp = arrays.namespace(arrays.behind(x._array))
+    with opened(batch):
+        found = push(wrap(type(x), batched.enter(xp.asarray(basis), batch, 0)))
+    return [leave(t, batch, len(t.shape)) for t in found]
