@@ -8,11 +8,15 @@ not deterministic.
 `CheckFailed` if there is a fault.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from pullback.check.errors import CheckWarning, GradcheckError
 from pullback.check.gradcheck import gradcheck as gradcheck
 from pullback.check.gradgradcheck import gradgradcheck as gradgradcheck
-from pullback.check.verdicts import CheckFailed, Report
-from pullback.check.whole import assert_ok, check
+
+if TYPE_CHECKING:
+    from pullback.check.verdicts import CheckFailed, Report
+    from pullback.check.whole import assert_ok, check
 
 __all__ = [
     "CheckFailed",
@@ -24,3 +28,13 @@ __all__ = [
     "gradcheck",
     "gradgradcheck",
 ]
+
+_WHOLE = {"assert_ok", "check", "CheckFailed", "Report"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHOLE:  # gradcheck does without all that
+        from pullback.check import whole
+
+        return getattr(whole, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

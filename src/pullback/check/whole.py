@@ -19,7 +19,7 @@ from pullback.check.source import findings_of
 from pullback.check.verdicts import CheckFailed, Report
 from pullback.check.worlds import world_of
 
-__all__ = ["assert_ok", "check"]
+__all__ = ["CheckFailed", "Report", "assert_ok", "check"]
 
 
 def check(

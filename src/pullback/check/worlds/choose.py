@@ -58,11 +58,20 @@ def _guess(target: Any) -> str:
     return "pullback"
 
 
+def _filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 - raises where there is nothing yet
+    except ValueError:
+        return False
+    return True
+
+
 def _names(function: Any, library: str) -> bool:
     """Whether the module that a function stands in has something of a library."""
     function = getattr(function, "__wrapped__", function)
-    scope = getattr(getattr(function, "__func__", function), "__globals__", {})
-    for value in list(scope.values()):
+    function = getattr(function, "__func__", function)
+    cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or () if _filled(cell)]
+    for value in [*cells, *getattr(function, "__globals__", {}).values()]:
         module = (
             getattr(value, "__name__", "") if isinstance(value, type(sys)) else getattr(value, "__module__", "") or ""
         )
