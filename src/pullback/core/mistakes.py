@@ -145,6 +145,11 @@ def explain_backward(node: Any, error: Any) -> None:
         error.add_note(f"{defined_at(operator.backward)}.")
     if isinstance(error, (ValueError, IndexError)) and not node._saved_entries() and _reads_saved(error):
         error.add_note(f"{operator.__name__}.forward saved nothing: call ctx.save_for_backward(...) there.")
+    if _read_only(error):
+        error.add_note(
+            "What numpy() gives of a gradient, or of a Tensor that requires gradients, is read-only: others use that memory. "
+            "Write instead: into a copy, x.detach().clone().numpy()."
+        )
 
 
 def _told(error: BaseException) -> bool:

@@ -415,9 +415,10 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     except IndexError as error:
         raise TypeError(*error.args) from None  # NumPy's take says so
     if axis is None:
-        xp, count = arrays.namespace(bare), math.prod(shape)
-        if len(shape) != 1 and arrays.size(bare) and not (-count <= int(xp.min(bare)) and int(xp.max(bare)) < count):
-            raise IndexError(f"an index of take() is out of bounds for an array of {count} entries")
+        if len(shape) != 1 and isinstance(bare, np.ndarray) and bare.size:  # refused before `ravel` is recorded
+            count = math.prod(shape)
+            if bare.min() < -count or bare.max() >= count:
+                raise IndexError(f"an index of take() is out of bounds for an array of {count} entries")
         x, axis = x if len(shape) == 1 else ravel(x), 0
     return Index.apply(x, key=Key((slice(None),) * axis + (bare,), False, arrays.size(bare) <= 1))
 

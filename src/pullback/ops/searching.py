@@ -99,7 +99,7 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
         raise lesson(ValueError, f"searchsorted() needs a one-dimensional x1, but its shape is {tuple(shape_of(x1))}")
     if side not in ("left", "right"):
         raise lesson(ValueError, f"searchsorted() takes 'left' or 'right' as side, but got {side!r}")
-    bare = getattr(x1, "_array", x1)
+    bare = x1._array if isinstance(x1, Tensor) else x1
     if not hasattr(x2, "dtype"):
         x2 = arrays.asarray(x2, arrays.namespace(bare), np.result_type(arrays.dtype_of(bare), x2))
     return Searchsorted.apply(x1, x2, side=side, sorter=sorter._array if isinstance(sorter, Tensor) else sorter)
