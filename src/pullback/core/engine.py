@@ -125,13 +125,12 @@ class Pass:
         """The nodes whose rules this pass runs, in the order in which it runs them."""
         inner, leaves = reach(edge[0] for edge in self.roots)
         closing = closing_leaves(leaves)
-        found = []
-        for node in [None, *inner]:
+        wanted = None if self.target_nodes is None else self.target_nodes if self.accumulate else set()
+        found: list[Node] = []
+        for node in (None, *inner):
             if node is not None and (self.running is None or node in self.running):
                 found.append(node)
-            for leaf in closing.get(node, ()):
-                if self.target_nodes is None or (self.accumulate and leaf in self.target_nodes):
-                    found.append(leaf)
+            found += [leaf for leaf in closing.get(node, ()) if wanted is None or leaf in wanted]
         return found
 
 
