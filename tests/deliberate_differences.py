@@ -23,7 +23,6 @@ DELIBERATE = {
     "l37": "a view whose base became a leaf afterwards is no leaf: its gradient flows to the base",
     "l41": "nodes can be weakly referenced; an output kept on ctx is held weakly, so no garbage collection is needed",
     "m10": "a captured Tensor that has a history keeps it: apply returns an alias instead of the Tensor itself",
-    "m28": "is_grads_batched runs one pass per entry, so backward sees single cotangents and runs several times",
     "n4": "something else than a Tensor among the inputs is a TypeError",
     # -------------------------------------------------------------------------------- forward mode
     "k6": "a Function without jvp has a forward mode all the same: it is derived from backward, or refused with a lesson",
@@ -45,6 +44,5 @@ DELIBERATE = {
     "o19": "a backward that leaves the graph through NumPy has no second derivative; torch gives a wrong number",
 }
 
-NOT_OFFERED = {
-    "j3b": "the vmap staticmethod of a Function: vmap is a loop here",
+NOT_OFFERED: dict[str, str] = {
 }

@@ -20,6 +20,7 @@ ROOT = "(package)"  # pullback/__init__.py: public names only
 # From the top down: a module imports from its own layer and from the layers before it.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"core"}),  # the machine; knows no operator
+    frozenset({"batching"}),  # batched arrays, and the operators at the border of a batch
     frozenset({"ops"}),  # the operators
     frozenset({"namespaces", "linalg", "fft"}),  # the same operators under each ecosystem's names
     frozenset({"doors"}),  # ways in for programs that were written for another library
@@ -40,6 +41,7 @@ CORE_ORDER = (
     *(
         "errors",
         "dual",
+        "batches",
         "modes",
         "arrays",
         "hooks",
@@ -103,6 +105,7 @@ BLIND = {
 # for example ("core.differentiate", "core.anomaly"): "only a pass under detect_anomaly() needs it".
 LAZY: dict[tuple[str, str], str] = {
     ("core.differentiate", "core.anomaly"): "only a pass under detect_anomaly() needs it",
+    ("core.differentiate", "batching"): "only a pass with a batch of cotangents needs it",
     ("core.outputs", "core.rules"): "only the wording of an error needs it",
     ("namespaces.array_api", "namespaces.fft"): "an extension that most programs never name",
     ("namespaces.array_api", "namespaces.special"): "120 operators that most programs never name",

@@ -16,7 +16,7 @@ from pullback.namespaces import array_api as _array_api
 from pullback.namespaces import linalg
 from pullback.ops.bind import bind as _bind
 from pullback.ops.creation import tensor
-from pullback.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from pullback.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
 
 if _TYPE_CHECKING:
     from pullback import bridges, check, draw, implicit
@@ -61,6 +61,7 @@ __all__ = [
     "tensor",
     "value_and_grad",
     "vjp",
+    "vmap",
     *_array_api._exports,
 ]
 

@@ -3,7 +3,7 @@
     grad(f)(x)                gradient of a scalar function       value_and_grad(f)(x)   with its value
     jacobian(f)(x)            all first derivatives               hessian(f)(x)          all second ones
     vjp(f, x)                 value, and the map  ȳ → Jᵀ ȳ        hvp(f)(x, v)           H v, without H
-    jvp(f, (x,), (v,))        value, and  J v
+    jvp(f, (x,), (v,))        value, and  J v               vmap(f)(xs)            f of a whole batch at once
 
 The functions are ordinary Python on arrays: they receive Tensors in the place of the arguments that are differentiated.
 
@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.batching import mapped, pull_entries
 from pullback.core import arrays, modes
 from pullback.core.differentiate import grad as _grad
 from pullback.core.errors import lesson
@@ -36,7 +37,7 @@ from pullback.core.recorded import Recorded
 from pullback.core.tangents import at, carries, settled
 from pullback.core.tensor import Tensor, wrap
 
-__all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
+__all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap"]
 
 
 # --------------------------------------------------------------------------------------------------------- structures
@@ -203,13 +204,17 @@ class _Call:
             )
         )
 
+    def pull_all(self, y: Tensor, size: int) -> list[Tensor]:
+        """The derivatives of all entries of a result, along a first axis: so many of them in one pass."""
+        return pull_entries(y, lambda entry: self.pull([entry], None, self.connected, keep=True), size)
+
     def per_argument(self, leaves: list[Any]) -> tuple[Any, ...]:
         """One entry per differentiated argument, in its structure and of its kind (Tensor, array, number)."""
         entries = iter([self._as_given(x, given) for x, given in zip(leaves, _leaves(self.given), strict=True)])
         return tuple([_like(given, entries) for given in self.given])
 
     def _as_given(self, found: Tensor, given: Any) -> Any:
-        if self.connected or found.requires_grad or isinstance(given, Tensor) or carries(found):
+        if self.connected or found.requires_grad or isinstance(given, Tensor) or carries(found) or is_batched(found):
             return found
         return _bare(found._array, given)
 
@@ -218,11 +223,15 @@ class _Call:
         return _like(tree, iter([self._outside(leaf) for leaf in _leaves(tree)]))
 
     def _outside(self, value: Any) -> Any:
-        if not isinstance(value, Tensor) or self.connected:
+        if not isinstance(value, Tensor) or self.connected or (is_batched(value) and not value.requires_grad):
             return value
         if carries(value):
             return settled(value)
-        return _bare(value._array, self.example) if self.plain else wrap(type(value), value._array)
+        return (
+            _bare(value._array, self.example)
+            if self.plain and not is_batched(value)
+            else wrap(type(value), value._array)
+        )
 
 
 def _positions(f: Any, args: tuple[Any, ...], argnums: Any) -> tuple[int, ...]:
@@ -444,10 +453,16 @@ def _push(call: _Call, outputs: list[Tensor], directions: list[Tensor]) -> list[
     return found
 
 
-def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+def jacobian(
+    f: Callable[..., Any],
+    argnums: int | tuple[int, ...] = 0,
+    has_aux: bool = False,
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
     """All first derivatives of a function, as a function of the same arguments.
 
-    One backward pass per entry of the result of `f`.
+    One backward pass for all entries of the result of `f` at once (or for `chunk_size` of them, where memory is short).
 
     Parameters
     ----------
@@ -457,6 +472,8 @@ def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux:
         Which positional argument to differentiate; several in a tuple give a tuple of Jacobians.
     has_aux
         `f` returns a pair ``(value, aux)``, and the result is ``(jacobian, aux)``.
+    chunk_size
+        So many rows in one pass: each array that the pass computes has as many times the entries.
 
     Returns
     -------
@@ -475,7 +492,7 @@ def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux:
     def derivative(*args: Any, **kwargs: Any) -> Any:
         with _Call(f, args, argnums) as call:
             value, aux = call.run(kwargs, has_aux)
-            rows = [_rows(call, y if isinstance(y, Tensor) else _constant(f, y)) for y in call.outputs]
+            rows = [_rows(call, y if isinstance(y, Tensor) else _constant(f, y), chunk_size) for y in call.outputs]
         blocks = [_one_or_all(argnums, call.per_argument(found)) for found in rows]
         result = _like(value, iter(blocks))
         return (result, call.leave(aux)) if has_aux else result
@@ -483,7 +500,7 @@ def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux:
     return derivative
 
 
-def _rows(call: _Call, y: Tensor) -> list[Tensor]:
+def _rows(call: _Call, y: Tensor, chunk_size: int | None) -> list[Tensor]:
     """For each variable the derivatives of all entries of one result, stacked."""
     n = arrays.size(y._array)
     if n == 0 or not y.requires_grad:
@@ -496,21 +513,23 @@ def _rows(call: _Call, y: Tensor) -> list[Tensor]:
             instead="jacobian of the real and of the imaginary part, or vjp(f, x).",
         )
     with modes.enable_grad():
-        xp = Recorded.xp
-        entries = xp.reshape(y, (n,))
-        passes = [call.pull([entries[k]], None, call.connected, keep=True) for k in range(n)]
-        shapes = [(*y.shape, *x.shape) for x in call.flat]
-        columns = zip(*passes, strict=True)
-        return [xp.reshape(xp.stack(list(rows)), shape) for rows, shape in zip(columns, shapes, strict=True)]
+        rows = call.pull_all(y, n if chunk_size is None else chunk_size)
+        return [Recorded.xp.reshape(g, (*y.shape, *x.shape)) for g, x in zip(rows, call.flat, strict=True)]
 
 
-def hessian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
+def hessian(
+    f: Callable[..., Any],
+    argnums: int | tuple[int, ...] = 0,
+    has_aux: bool = False,
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
     """All second derivatives of a scalar function, as a function of the same arguments: ``jacobian(grad(f))``.
 
     Parameters
     ----------
-    f, argnums, has_aux
-        As for `grad`; several argnums give a tuple of tuples of blocks.
+    f, argnums, has_aux, chunk_size
+        As for `grad` and `jacobian`; several argnums give a tuple of tuples of blocks.
 
     Returns
     -------
@@ -525,7 +544,7 @@ def hessian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
     array([[4., 2.],
            [2., 0.]])
     """
-    return jacobian(grad(f, argnums, has_aux), argnums, has_aux)
+    return jacobian(grad(f, argnums, has_aux), argnums, has_aux, chunk_size=chunk_size)
 
 
 def hvp(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -556,6 +575,77 @@ def hvp(f: Callable[..., Any]) -> Callable[..., Any]:
         return pull(v)[0]
 
     return product
+
+
+def vmap(
+    f: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """A function of one example as a function of a batch of them, computed at once.
+
+    Parameters
+    ----------
+    f
+        Takes arrays or Tensors and returns them, also in tuples, lists and dicts.  It is called once.
+    in_dims
+        The batch axis of each positional argument: an integer, ``None`` for what all examples share, or these in the
+        structure of the arguments.
+    out_dims
+        Where the batch axis is put in the results.
+    randomness
+        What the random functions of `pullback.torch` do inside: ``"error"``, ``"same"`` numbers for all examples, or
+        ``"different"`` ones.
+    chunk_size
+        So many examples at a time, where memory is short.
+
+    Returns
+    -------
+    A function.  Its results are arrays where all arguments are, unless they depend on Tensors that require gradients.
+
+    Raises
+    ------
+    ValueError
+        When axes or sizes do not fit.
+    RuntimeError
+        When `f` has to look at the numbers (``if x > 0``, ``float(x)``), or writes values that differ between the examples
+        into an array that they share.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pullback as pb
+    >>> xs = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> vmap(lambda x: pb.sum(x * x))(xs)
+    array([ 5., 25.])
+    >>> vmap(grad(lambda w, x: pb.sum(w * x) ** 2), in_dims=(None, 0))(np.array([1.0, 0.0]), xs)
+    array([[ 2.,  4.],
+           [18., 24.]])
+    """
+    run = mapped(f, in_dims, out_dims, randomness, chunk_size, lambda f, *args, **kwargs: f(*args, **kwargs), False)
+
+    @functools.wraps(f)
+    def over_batch(*args: Any, **kwargs: Any) -> Any:
+        result = run(*args, **kwargs)
+        if any(isinstance(leaf, Tensor) for leaf in _leaves(args)):
+            return result
+        return _like(result, iter([_as_array(leaf) for leaf in _leaves(result)]))
+
+    return over_batch
+
+
+def _as_array(found: Any) -> Any:
+    """A result as an array, where nothing else depends on it."""
+    bare = isinstance(found, Tensor) and not found.requires_grad and not carries(found)
+    return found._array if bare and not is_batched(found) else found
+
+
+def is_batched(x: Tensor) -> bool:
+    """Whether a value belongs to a batch that is being mapped over."""
+    return hasattr(x._array, "batch")
 
 
 def _matching(tree: Any, pattern: Any) -> list[Any]:

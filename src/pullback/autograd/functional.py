@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pullback.batching import pull_entries
 from pullback.core import tangents
 from pullback.core.arrays import namespace
 from pullback.core.differentiate import grad
@@ -172,13 +173,16 @@ def jacobian(
     points = _points(points, create_graph)
     alone, outputs = _call(func, points, "jacobian")
     _check_strict(outputs, points, strict)
-    rows = tuple([_finish(_jacobian_of(y, points, create_graph), single, create_graph) for y in outputs])
+    rows = tuple([_finish(_jacobian_of(y, points, create_graph, vectorize), single, create_graph) for y in outputs])
     return rows[0] if alone else rows
 
 
-def _jacobian_of(y: Any, points: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
+def _jacobian_of(y: Any, points: tuple[Any, ...], create_graph: bool, vectorize: bool) -> tuple[Any, ...]:
     xp = namespace(y._array)
     shape = tuple(y.shape)
+    if vectorize and y.requires_grad and y._array.size:
+        blocks = pull_entries(y, lambda entry: _pull((entry,), points, (None,), create_graph))
+        return tuple([Recorded.xp.reshape(g, (*shape, *x.shape)) for g, x in zip(blocks, points, strict=True)])
     rows = []
     for k in range(y._array.size):
         seed = xp.reshape(xp.arange(y._array.size) == k, shape)
@@ -231,7 +235,7 @@ def hessian(
         found = _pull((scalar(*xs),), xs, (None,), True)
         return found[0] if single else found
 
-    return jacobian(gradient, inputs if single else points, create_graph, strict)
+    return jacobian(gradient, inputs if single else points, create_graph, strict, vectorize)
 
 
 @enable_grad()

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.arrays import in_numpy
 from pullback.core.attributes import become
 from pullback.core.contents import held_in
 from pullback.core.saved import SavedOutput, SavedPlain, pack, unpack
@@ -51,4 +52,5 @@ def watch_memory(ctx: Any, kept: Iterable[Any], args: Any, edges: Any, outputs: 
 
 
 def _among(tensor: Tensor, arrays: list[Any]) -> bool:
-    return any(np.may_share_memory(tensor._array, array) for array in arrays)
+    memory = in_numpy(tensor._array)
+    return memory is not None and any(np.may_share_memory(memory, array) for array in arrays)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import modes
+from pullback.core import arrays, modes
 from pullback.core.engine import current_pass
 from pullback.core.errors import lesson
 from pullback.core.graph import Node
@@ -144,7 +144,7 @@ def _array(value: Any) -> Any:
     """The NumPy array behind a cotangent; ``None`` where there is none, or no number that could be NaN."""
     value = unmask(value)
     array = value._array if isinstance(value, Tensor) else value
-    array = None if array is None else np.asarray(array)
+    array = None if array is None else arrays.everything(array)
     return array if array is not None and array.dtype.kind in "fc" else None
 
 
@@ -195,7 +195,7 @@ def _saved_there(node: Any, shape: Any, where: tuple[int, ...]) -> Iterator[tupl
     """Names and values of what the node saved for this element."""
     for name, entry in _entries(node):
         array = getattr(entry, "array", getattr(entry, "_array", None))
-        array = None if array is None else np.asarray(array)
+        array = None if array is None else arrays.everything(array)
         if array is not None and array.shape in (shape, ()):
             yield name, array[where] if array.shape else array[()]
 

@@ -34,6 +34,8 @@ def namespace(array: Array) -> Namespace:
 def _find_namespace(array: Array) -> Namespace:
     if isinstance(array, (np.ndarray, np.generic)):
         found = np
+    elif hasattr(array, "batch"):  # a batched array: each batch has a namespace of its own
+        return array.__array_namespace__()
     else:
         import array_api_compat  # only for arrays that are not NumPy's
 
@@ -199,10 +201,35 @@ def readonly(array: Array) -> Array:
     return view
 
 
+def behind(array: Array) -> Array:
+    """The array of numbers behind a batched one, with the batches along its first axes; others are themselves."""
+    while hasattr(array, "batch"):
+        array = array.value
+    return array
+
+
+def behaves_like_numpy(array: Array) -> bool:
+    """True for NumPy's arrays, and for batched ones of them, whose namespace has NumPy's functions with its options."""
+    return isinstance(behind(array), (ndarray, np.generic))
+
+
+def everything(array: Array) -> Any:
+    """All numbers of an array, as NumPy's; those of a batch along the first axis.  For messages, and for questions of all."""
+    return np.asarray(behind(array))
+
+
+def anywhere(condition: Any) -> bool:
+    """True where a boolean array, or a Tensor, is True anywhere: in any entry of a batch."""
+    array = behind(getattr(condition, "_array", condition))
+    return bool(namespace(array).any(array))
+
+
 def is_mutable(array: Array) -> bool:
     """True when the memory of an array can be written, also through a part of it (NumPy, torch); False for JAX, Dask."""
     found = _mutable.get(type(array))
     if found is None:
+        if hasattr(array, "batch"):
+            return is_mutable(array.value)
         found = _mutable[type(array)] = not isinstance(array, np.generic) and _writes_through(namespace(array))
     return found
 
@@ -230,6 +257,8 @@ def in_numpy(array: Array) -> Any:
     """The same memory as a NumPy array; ``None`` where NumPy cannot see it."""
     if isinstance(array, ndarray):
         return array
+    if hasattr(array, "batch"):
+        return in_numpy(array.value)
     try:
         return np.asarray(array) if is_mutable(array) else None
     except (TypeError, RuntimeError):  # on another device
@@ -241,6 +270,7 @@ def shares_memory(a: Array, b: Array) -> bool:
     if not (isinstance(a, ndarray) and isinstance(b, ndarray)):
         first, second = in_numpy(a), in_numpy(b)
         if first is None or second is None:
+            a, b = behind(a), behind(b)
             return not hasattr(a, "untyped_storage") or _one_storage(a, b)
         a, b = first, second
     if not np.may_share_memory(a, b):

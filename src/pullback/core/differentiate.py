@@ -457,7 +457,7 @@ def _zeros_like(x: Any, create_graph: bool) -> Any:
 
 
 def _grad_batched(outs: Any, ins: Any, grad_outputs: Any, retain: Any, create: bool, allow: bool, zeros: bool) -> Any:
-    """One pass per entry of the first axis of the seeds, stacked."""
+    """One pass with a batch of seeds, along their first axes."""
     seeds = _as_tuple(grad_outputs)
     for position, (output, seed) in enumerate(zip(outs, seeds, strict=True)):
         shape = tuple(_spec(output)[0])
@@ -470,21 +470,21 @@ def _grad_batched(outs: Any, ins: Any, grad_outputs: Any, retain: Any, create: b
                 f"{output.shape!r}.",
                 instead="stack the gradients along a new first axis: one of the output's shape for each derivative.",
             )
-    size = seeds[0].shape[0]
-    keep = retain if retain is not None else create
-    rows = [
-        grad(
+    from pullback.batching import pull_batch
+
+    return pull_batch(
+        lambda inside: grad(
             outs,
             ins,
-            [seed[k] for seed in seeds],
-            retain_graph=keep or k < size - 1,
+            inside,
+            retain_graph=retain,
             create_graph=create,
             allow_unused=allow,
             materialize_grads=zeros,
-        )
-        for k in range(size)
-    ]
-    return tuple(None if column[0] is None else Recorded.xp.stack(list(column)) for column in zip(*rows, strict=True))
+        ),
+        list(seeds),
+        seeds[0].shape[0],
+    )
 
 
 def tensor_backward(

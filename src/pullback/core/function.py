@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pullback.core import dual, modes, rules
+from pullback.core import batches, dual, modes, rules
+from pullback.core.batches import LIVE, ReadOut
 from pullback.core.contents import CONTAINERS, HARMLESS, is_among, plain, tensors_in
 from pullback.core.dual import OPEN, dual_at
 from pullback.core.errors import lesson
@@ -122,6 +123,11 @@ class Function:
         """Save what backward needs, when ``forward`` does not take ctx."""
         raise NotImplementedError("setup_context is not implemented.")
 
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+        """``outputs, out_dims`` from whole batches: ``info.batch_size``, and the batch axis of each argument (or ``None``)."""
+        raise NotImplementedError("To use autograd.Function with vmap, you may override the vmap staticmethod.")
+
     backward = staticmethod(no_backward)
     vjp = staticmethod(no_vjp)
 
@@ -139,6 +145,9 @@ class Function:
             args = _bind(cls, args, kwargs)
         if OPEN and any(isinstance(x, Tensor) and dual_at(x._edge) is not None for x in args):
             return dual.push(cls, args, {})
+        forward = cls.forward
+        if LIVE:
+            args, forward = batches.for_function(cls, args)
         mode = _current()
         recording = mode._recording
         ctx = _new(cls._node)
@@ -167,21 +176,26 @@ class Function:
 
         state = look(cls) if cls._outside and recording and differentiable else None
         ctx._number = next_number()  # after the arguments found their places: a view may just have made a node
+        read_out = None
         token = _enter(ctx)
         try:
             if cls.separate:
-                result = cls.forward(*args)
+                result = forward(*args)
                 cls.setup_context(ctx, args, result)
             elif x is not None:
-                result = cls.forward(ctx, x)
+                result = forward(ctx, x)
             else:
-                result = cls.forward(ctx, *args)
+                result = forward(ctx, *args)
+        except ReadOut as error:
+            read_out = error
         except Exception as error:
             explain_forward(cls, error)
             raise
         finally:
             _leave(token)
             ctx._outer = _ON
+        if read_out is not None:
+            return batches.one_by_one(cls, args, {}, read_out)
         if state is not None:
             note_changes(cls, state, ctx._opaque is not None, args)
         if objects is not None:

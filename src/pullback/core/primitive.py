@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pullback.core import arrays, dual, modes, views
+from pullback.core import arrays, batches, dual, modes, views
+from pullback.core.batches import LIVE, ReadOut
 from pullback.core.cuts import note_cut
 from pullback.core.dual import OPEN, dual_at
 from pullback.core.graph import NOT_A_TENSOR, next_number
@@ -145,14 +146,20 @@ class Primitive:
             args = _tell_apart(args, bare_args, edges)
         ctx: Any = _new(cls._node)
         ctx.xp = np if first.__class__ is ndarray else namespace_of(first)
+        if LIVE:
+            args = [*args]  # type: ignore[assignment]
+            ctx.xp = batches.share(args, bare_args, edges, options) or ctx.xp
         ctx._to_save = None
         ctx.needs_input_grad = tuple(needs)
         state = look(cls) if cls._outside else None
         objects = look_at_arguments([*args, *options.values()]) if differentiable and cls._watched else None
-        if cls._guarded:
-            result = call_forward(cls, ctx, bare_args, options)
-        else:
-            result = cls.forward(ctx, *bare_args, **options)
+        try:
+            if cls._guarded:
+                result = call_forward(cls, ctx, bare_args, options)
+            else:
+                result = cls.forward(ctx, *bare_args, **options)
+        except ReadOut as error:
+            return batches.one_by_one(cls, args, options, error)
         if state is not None:
             note_changes(cls, state, True, [value for value in args if not isinstance(value, Tensor)])
         if objects is not None:
@@ -175,6 +182,8 @@ _NUMBERS = (int, float, complex, np.generic)
 
 def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     """``apply`` for the most frequent call: one Tensor."""
+    if LIVE and options:
+        x = batches.share_one(x, options)
     mode = _current()
     array = x._array
     edge = x._edge
@@ -191,10 +200,13 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     ctx.needs_input_grad = _NOT_NEEDED if edge is None else _NEEDED
     state = look(cls) if cls._outside else None
     objects = look_at_arguments(options.values()) if options and edge is not None and cls._watched else None
-    if cls._guarded:
-        result = call_forward(cls, ctx, (array,), options)
-    else:
-        result = cls.forward(ctx, array, **options) if options else cls.forward(ctx, array)
+    try:
+        if cls._guarded:
+            result = call_forward(cls, ctx, (array,), options)
+        else:
+            result = cls.forward(ctx, array, **options) if options else cls.forward(ctx, array)
+    except ReadOut as error:
+        return batches.one_by_one(cls, (x,), options, error)
     if state is not None:
         note_changes(cls, state, True, ())
     if objects is not None:

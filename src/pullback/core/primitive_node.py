@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pullback.core import arrays, dual, modes, rules
+from pullback.core import arrays, batches, dual, modes, rules
 from pullback.core.attributes import hand_out
+from pullback.core.batches import LIVE, ReadOut
 from pullback.core.contents import changes, may_carry, plain, snapshot
 from pullback.core.dual import OPEN
 from pullback.core.graph import Freed, Node
@@ -118,7 +119,16 @@ class PrimitiveNode(Node):
         if len(self._edges) > 1 and task.running is not None:
             ctx = self._shadow()
             ctx.needs_input_grad = tuple([task.wants(edge) for edge in self._edges])
-        return self._project(ctx, rules.as_sequence(self, self._operator.backward(ctx, *plain)), masked, xp)
+        if LIVE:
+            xp = batches.widest(xp, plain)
+            if xp is not self.xp:
+                ctx = self._shadow() if ctx is self else ctx
+                ctx.xp = xp
+        try:
+            grads = self._operator.backward(ctx, *plain)
+        except ReadOut as error:
+            grads = batches.rule_one_by_one(self, ctx, plain, False, error)
+        return self._project(ctx, rules.as_sequence(self, grads), masked, xp)
 
     def _pull_recorded(self, cotangents: list[Any], masked: Masked | None, task: Any) -> Any:
         """The same rule on Tensors; a delayed error where a value left the graph on the way."""
@@ -127,7 +137,11 @@ class PrimitiveNode(Node):
         watcher = Watcher([*self._edges, *[c._resolved() for c in cotangents if isinstance(c, Tensor)]])
         token = modes.enter(modes.plain(True, modes.current()._settings.replace(watcher=watcher)))
         try:
-            grads = rules.as_sequence(self, self._operator.backward(ctx, *cotangents))
+            try:
+                grads = self._operator.backward(ctx, *cotangents)
+            except ReadOut as error:
+                grads = batches.rule_one_by_one(self, ctx, cotangents, True, error)
+            grads = rules.as_sequence(self, grads)
             grads = self._project(ctx, grads, masked, Recorded.xp)
         finally:
             modes.leave(token)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, dual, modes, rules
+from pullback.core import arrays, batches, dual, modes, rules
+from pullback.core.batches import ReadOut
 from pullback.core.contents import changes, may_carry, rebuild, snapshot, tensors_in
 from pullback.core.ctx import CLEARED, Ctx, Pull, pulling, unpack_attribute
 from pullback.core.dual import OPEN
@@ -54,7 +55,10 @@ class FunctionNode(Ctx):
             watch(incoming, cotangent)
         operator = self._operator
         rule = operator.backward
-        grads = (rule if rule is not no_backward else operator.vjp)(self, incoming)
+        try:
+            grads = (rule if rule is not no_backward else operator.vjp)(self, incoming)
+        except ReadOut as error:
+            grads = batches.function_rule_one_by_one(self, [incoming], error)
         if len(edges) == 1 and edges[0] and isinstance(grads, Tensor):
             producer, number = edges[0]
             shape, dtype = producer._specs[number]
@@ -98,7 +102,10 @@ class FunctionNode(Ctx):
     def _call_rule(self, incoming: list[Any]) -> Any:
         rule = find_rule(self._operator)
         asked = any(cotangent is not None for cotangent in incoming)
-        grads = rule(self, incoming) if self._operator.boxed_grads_call else rule(self, *incoming)
+        try:
+            grads = rule(self, incoming) if self._operator.boxed_grads_call else rule(self, *incoming)
+        except ReadOut as error:
+            grads = batches.function_rule_one_by_one(self, incoming, error)
         return rules.as_sequence(self, grads, asked)
 
     def _fit(self, grads: list[Any], record: bool, task: Any) -> list[Any]:

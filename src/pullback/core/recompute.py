@@ -204,7 +204,7 @@ class Recomputed:
 
 
 def _same(a: Any, b: Any) -> bool:
-    a, b = np.asarray(a), np.asarray(b)
+    a, b = arrays.everything(a), arrays.everything(b)
     return a.shape == b.shape and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
 
 

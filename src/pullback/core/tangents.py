@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, dual, modes, views
+from pullback.core import arrays, batches, dual, modes, views
+from pullback.core.batches import LIVE
 from pullback.core.dual import OPEN, Dual, Level, dual_at, without
 from pullback.core.errors import lesson
 from pullback.core.graph import Node
@@ -245,6 +246,8 @@ def outside_graphs(operator: Any, args: Sequence[Any], options: Any) -> Any:
     if not (operator.linear or same_field(y, args)):
         return None
     xp = arrays.namespace(y._array)
+    if LIVE:
+        xp = batches.widest(xp, [t._array for t in tangents if t is not None])
     bare_args = [x._array if isinstance(x, Tensor) else x for x in args]
     directions = [
         None if t is None else t._array if t.dtype == x.dtype else arrays.cast(t._array, x.dtype, xp)

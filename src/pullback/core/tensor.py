@@ -93,11 +93,13 @@ class Tensor(Leaving, Gradients):
 
     def __repr__(self) -> str:
         body = np.array2string(
-            np.asarray(self._array), separator=", ", prefix="tensor(", max_line_width=100, threshold=100
+            arrays.everything(self._array), separator=", ", prefix="tensor(", max_line_width=100, threshold=100
         )
         parts = [body]
         if self.dtype not in (np.float64, np.int64, np.bool_, np.complex128):
             parts.append(f"dtype={self.dtype}")
+        if hasattr(self._array, "batch"):
+            parts.append(f"vmap={[batch.size for batch in self._array.batches]}")
         if self.grad_fn is not None:
             parts.append(f"grad_fn=<{self.grad_fn._name()}>")
         elif self.requires_grad:

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, dual, modes
+from pullback.core import arrays, batches, dual, modes
+from pullback.core.batches import LIVE
 from pullback.core.dual import OPEN, without
 from pullback.core.errors import lesson
 from pullback.core.graph import Node
@@ -268,6 +269,8 @@ def _fill(target: Tensor, value: Tensor) -> Any:
     """Write the elements of `value` into the memory of `target`.  Returns the place of `value` in the graph."""
     edge = value._resolved()
     check_writable(target, edge is not None)
+    if LIVE:
+        batches.check_room(target, value)
     old, new = target._array, value._array
     if new.shape != old.shape:
         raise lesson(

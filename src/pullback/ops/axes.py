@@ -12,6 +12,7 @@ from typing import Any
 from pullback.core import arrays
 from pullback.core.masked import Masked, unmask
 from pullback.core.primitive import Primitive
+from pullback.core.tensor import Tensor
 
 Form = tuple[tuple[int, ...], Any, bool]
 
@@ -87,7 +88,7 @@ def conj(xp: Any, x: Any) -> Any:
 
 def mask_of(condition: Any) -> Any:
     """The bare boolean array of a condition that a rule computed, on arrays or on Tensors."""
-    return getattr(condition, "_array", condition)
+    return condition._array if isinstance(condition, Tensor) else condition
 
 
 class Reduction(Primitive):

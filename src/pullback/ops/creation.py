@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays
+from pullback.core import arrays, batches
+from pullback.core.batches import LIVE
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor, wrap
 from pullback.ops.joining import stack
@@ -162,22 +163,27 @@ def check_device(device: Any) -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------- filled
+def _fillable(array: Any, requires_grad: bool) -> Tensor:
+    """A Tensor over a fresh array; inside `vmap` each entry may write something else into it."""
+    return Tensor(batches.fresh(array) if LIVE else array, requires_grad)
+
+
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of a shape (an integer or a tuple); float64 unless a dtype is given."""
     check_device(device)
-    return Tensor(np.zeros(as_shape(shape), dtype=dtype), requires_grad)
+    return _fillable(np.zeros(as_shape(shape), dtype=dtype), requires_grad)
 
 
 def ones(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of a shape (an integer or a tuple); float64 unless a dtype is given."""
     check_device(device)
-    return Tensor(np.ones(as_shape(shape), dtype=dtype), requires_grad)
+    return _fillable(np.ones(as_shape(shape), dtype=dtype), requires_grad)
 
 
 def empty(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A Tensor of a shape whose entries are whatever the memory holds; float64 unless a dtype is given."""
     check_device(device)
-    return Tensor(np.empty(as_shape(shape), dtype=dtype), requires_grad)
+    return _fillable(np.empty(as_shape(shape), dtype=dtype), requires_grad)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -186,7 +192,7 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, 
     if isinstance(fill_value, Tensor):
         value = fill_value if dtype is None else astype(fill_value, dtype, copy=False)
         return clone(broadcast_to(value, as_shape(shape)))
-    return Tensor(_numeric(np.full(as_shape(shape), fill_value, dtype=dtype)), requires_grad)
+    return _fillable(_numeric(np.full(as_shape(shape), fill_value, dtype=dtype)), requires_grad)
 
 
 def eye(

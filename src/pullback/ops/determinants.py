@@ -76,7 +76,7 @@ def _regular(xp: Any, a: Any, sign: Any, wanted: Any) -> Any:
     """`a`, with singular matrices refused, or replaced where nobody asks for them."""
     own = arrays.namespace(bare(sign))
     singular = bare(sign) == 0
-    if not own.any(singular):
+    if not arrays.anywhere(singular):
         return a
     refuse(
         "slogdet",
@@ -111,7 +111,7 @@ def _inverse_if_accurate(xp: Any, a: Any) -> Any:
         return None
     own = arrays.namespace(bare(a))
     condition = own.linalg.matrix_norm(bare(a)) * own.linalg.matrix_norm(bare(inverse))
-    return None if own.any(condition > _largest_condition(a)) else inverse
+    return None if arrays.anywhere(condition > _largest_condition(a)) else inverse
 
 
 def _largest_condition(a: Any) -> float:
@@ -128,7 +128,7 @@ def _adjugate(xp: Any, a: Any) -> Any:
     u, s, vh = own.linalg.svd(bare(a))
     n = a.shape[-1]
     small = own.count_nonzero(s * _largest_condition(a) <= s[..., :1], axis=-1)
-    k = n - max(1, int(own.max(small)))
+    k = n - max(1, int(arrays.everything(small).max()))
     b = xp.matmul(xp.matmul(adjoint(own, u), a), adjoint(own, vh))
     z = b[..., k:, k:]
     if k == 0:

@@ -9,6 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from pullback.core import arrays
 from pullback.core.errors import lesson
+from pullback.core.tensor import Tensor
 from pullback.ops.arithmetic import subtract
 from pullback.ops.comparison import not_equal
 from pullback.ops.indexing import key_of, read
@@ -59,7 +60,7 @@ def _slab(value: Any, x: Any, axis: int) -> Any:
     if value is None or shape_of(value):
         return value
     if not hasattr(value, "dtype"):
-        bare = getattr(x, "_array", x)
+        bare = x._array if isinstance(x, Tensor) else x
         value = arrays.asarray(value, arrays.namespace(bare), np.result_type(arrays.dtype_of(bare), value))
     return broadcast_to(value, tuple([1 if k == axis else length for k, length in enumerate(shape_of(x))]))
 

@@ -92,7 +92,7 @@ class Hypot(Elementwise):
     def backward(ctx: Any, ct: Any) -> Any:
         a, b, y = ctx.saved_tensors
         recorded = isinstance(y, Tensor)
-        quotient = exact_quotient(ct, ctx) if recorded and ctx.xp.any(y == 0) else None
+        quotient = exact_quotient(ct, ctx) if recorded and arrays.anywhere(y == 0) else None
         return tuple(
             [
                 None if not need else ct * _fraction(ctx.xp, x, y, "hypot") if quotient is None else quotient * x

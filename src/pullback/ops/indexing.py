@@ -38,18 +38,30 @@ class Key:
         Integers, slices, None and Ellipsis only: reading gives a view.
     unique
         No entry of the array can be met twice.
+    batches
+        The batches that arrays of the index belong to, inside `vmap`; the innermost first.
     """
 
-    __slots__ = ("_counted", "basic", "entries", "unique")
+    __slots__ = ("_counted", "basic", "batches", "entries", "unique")
 
     def __init__(self, entries: tuple[Any, ...], basic: bool = True, unique: bool = True) -> None:
         self.entries = entries
         self.basic = basic
         self.unique = unique
         self._counted = False
+        self.batches: Any = () if basic else _batches_of(entries)
+
+    def part(self, batch: Any, k: int) -> Key:
+        """The index of one entry of a batch."""
+        if batch not in self.batches:
+            return self
+        entries = tuple([e.part(batch, k) if hasattr(e, "batch") else e for e in self.entries])
+        return Key(tuple([int(e) if _is_integer(e) else e for e in entries]), False, self.unique)
 
     def read(self, array: Any) -> Any:
         """The entries of a bare array at this index."""
+        if self.batches:
+            return self._space().read_at(array, self.entries)
         if self.understood_by(array):
             return array[self.entries]
         xp = arrays.namespace(array)
@@ -58,8 +70,15 @@ class Key:
         found = xp.take(xp.reshape(array, (-1,)), xp.asarray(flat))
         return xp.reshape(found, numbers.shape)
 
+    def put_fresh(self, array: Any, values: Any, xp: Any) -> Any:
+        """A copy of a bare array, with `values` at this index."""
+        room = getattr(xp, "room", None)  # inside `vmap`, where each entry may write something else
+        return self.put(arrays.copy(array, xp) if room is None else room(array, values), values)
+
     def put(self, array: Any, values: Any) -> Any:
         """A bare array with `values` at this index: written in place where the library allows it."""
+        if self.batches:
+            return self._space().written_at(array, self.entries, values, False)
         if hasattr(array, "at"):
             return array.at[self.entries].set(values)
         if not self._written_by(array):
@@ -69,6 +88,16 @@ class Key:
 
     def add(self, array: Any, values: Any) -> Any:
         """A fresh bare array of zeros with `values` added at this index; what is met twice is added twice."""
+        if self.batches:
+            space = self._space()
+            return space.written_at(space.room(array, values), self.entries, values, True)
+        if hasattr(array, "add_at"):
+            array = arrays.namespace(array).room(array, values)
+            if self.unique:
+                array[self.entries] = values
+            else:
+                array.add_at(self.entries, values)
+            return array
         if not self.unique and not self._counted and isinstance(array, np.ndarray) and values.size > WORTH_COUNTING:
             self._counted = True
             self.unique = self._meets_once(array.shape, values.size)
@@ -83,6 +112,10 @@ class Key:
         np.add.at(array, self.entries, values)
         return array
 
+    def _space(self) -> Any:
+        """The namespace of the innermost batch of the index."""
+        return next(e for e in self.entries if getattr(e, "batch", None) is self.batches[0]).__array_namespace__()
+
     @property
     def backwards(self) -> bool:
         """True when a slice has a negative step."""
@@ -96,14 +129,16 @@ class Key:
 
     def understood_by(self, array: Any) -> bool:
         """True when the library knows this form of index: every one knows the basic ones, NumPy and JAX know all."""
-        if isinstance(array, np.ndarray) or hasattr(array, "at"):
+        if isinstance(array, np.ndarray) or hasattr(array, "at") or hasattr(array, "add_at"):
             return True
         return self.basic and (arrays.reads_backwards(array) or not self.backwards)
 
     def _written_by(self, array: Any) -> bool:
         """The same question for assignment, where the standard allows no new axes."""
         return self.understood_by(array) and (
-            isinstance(array, np.ndarray) or (self.basic and all(e is not None for e in self.entries))
+            isinstance(array, np.ndarray)
+            or hasattr(array, "add_at")
+            or (self.basic and all(e is not None for e in self.entries))
         )
 
     def _through_numpy(self, array: Any, values: Any, write: Any) -> Any:
@@ -122,7 +157,7 @@ class Key:
         """The same index with arrays of its own, which nobody can change later."""
         if self.basic:
             return self
-        entries = tuple([e.copy() if isinstance(e, np.ndarray) else e for e in self.entries])
+        entries = tuple([e.copy() if isinstance(e, np.ndarray) or hasattr(e, "batch") else e for e in self.entries])
         return Key(entries, False, self.unique)
 
     def last_writes(self, shape: tuple[int, ...]) -> Any:
@@ -176,7 +211,7 @@ def _entry(item: Any) -> Any:
             item = item.astype(np.intp)
     if arrays.is_array(item):
         kind = arrays.dtype_of(item).kind
-        if kind in "iu" and item.ndim == 0:
+        if kind in "iu" and item.ndim == 0 and not hasattr(item, "batch"):
             return int(item)
         if kind in "iub":
             return item
@@ -189,6 +224,21 @@ def _entry(item: Any) -> Any:
     raise IndexError(
         f"only integers, slices, None, Ellipsis and arrays of integers or booleans are valid indices, "
         f"not {type(item).__name__}"
+    )
+
+
+def _batches_of(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The batches of arrays inside `vmap`, the innermost first."""
+    found = {batch for entry in entries if hasattr(entry, "batch") for batch in entry.batches}
+    return tuple(sorted(found, key=lambda batch: -batch.level))
+
+
+def _is_integer(entry: Any) -> bool:
+    return (
+        hasattr(entry, "dtype")
+        and not entry.shape
+        and arrays.dtype_of(entry).kind in "iu"
+        and not hasattr(entry, "batch")
     )
 
 

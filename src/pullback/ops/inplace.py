@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, dual, modes, views
+from pullback.core import arrays, batches, dual, modes, views
+from pullback.core.batches import LIVE
 from pullback.core.dual import OPEN, dual_at, without
 from pullback.core.errors import lesson
 from pullback.core.primitive import Primitive
@@ -98,7 +99,7 @@ class IndexPut(Primitive):
             lost = ~key.last_writes(x.shape)
             ctx.lost = Key((lost,), False, True) if lost.any() else None
         if not in_place:
-            return key.put(arrays.copy(x, ctx.xp), value)
+            return key.put_fresh(x, value, ctx.xp)
         key.put(x, value)
         return ctx.xp.broadcast_to(ctx.xp.zeros((), dtype=x.dtype), x.shape)  # only its place in the graph is used
 
@@ -179,6 +180,8 @@ def setitem(target: Tensor, index: Any, value: Any, /) -> None:
 def write_at(target: Tensor, key: Key, value: Any) -> None:
     """``target[key] = value``."""
     value = _as_value(value, target.dtype)
+    if LIVE:
+        batches.check_room(target, value, key)
     recorded = is_recorded(value)
     if not arrays.is_mutable(target._array):
         given = fitted(value, tuple(key.read(target._array).shape), target.dtype) if recorded else value
@@ -321,6 +324,8 @@ def _result_dtype(ufunc: np.ufunc, array: Any, values: list[Any]) -> Any:
 def copy_(self: Tensor, other: Any) -> Tensor:
     """Overwrite every element with those of `other`, broadcast and cast.  Returns the Tensor."""
     value = _as_value(other, self.dtype)
+    if LIVE:
+        batches.check_room(self, value)
     if is_recorded(value) or not arrays.is_mutable(self._array):
         return views.write(self, fitted(asarray(value), shape_of(self), self.dtype))
     views.check_writable(self)

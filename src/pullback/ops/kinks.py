@@ -52,13 +52,13 @@ class Kink(Node):
     def _pull(self, cotangents: list[Any], task: Any) -> list[Any]:
         ct = cotangents[0]
         at_kink = self.where & ct.mask if ct.__class__ is Masked else self.where
-        if ct is not None and arrays.namespace(at_kink).any(at_kink):
+        if ct is not None and arrays.anywhere(at_kink):
             raise self.refusal(at_kink)
         return cotangents
 
     def refusal(self, at_kink: Any) -> DerivativeRefused:
         """What is raised where a cotangent arrives at these entries."""
-        point = [tuple(map(int, index)) for index in np.argwhere(np.asarray(at_kink))[:3]]
+        point = [tuple(map(int, index)) for index in np.argwhere(arrays.everything(at_kink))[:3]]
         return lesson(
             DerivativeRefused,
             f"the second derivative of {self.operator_name} at zero is refused (entries {', '.join(map(str, point))})",
@@ -74,7 +74,7 @@ def kink(slope: Any, where: Any, operator_name: str, instead: str = SMOOTH_LENGT
         return slope
     xp = arrays.namespace(slope._array)
     mask = where._array if isinstance(where, Tensor) else where
-    if not xp.any(mask):
+    if not arrays.anywhere(mask):
         return slope
     return guarded(slope, Kink(slope, xp.broadcast_to(mask, slope._array.shape), operator_name, instead))
 
@@ -116,7 +116,8 @@ def _quotient(edge: Any, number: int, known: dict[Any, Any], depth: int) -> Any:
     if node._number == number:
         return 1.0
     if edge not in known:
-        rule = QUOTIENTS.get(getattr(node, "_operator", None))
+        operator = getattr(node, "_operator", None)
+        rule = QUOTIENTS.get(operator) or getattr(operator, "quotient", None)
 
         def part(k: int) -> Any:
             """The quotient of operand k, if it has the shape of the result."""

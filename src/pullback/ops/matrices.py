@@ -18,6 +18,7 @@ from pullback.core.engine import current_pass
 from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.masked import Masked
 from pullback.core.primitive_node import PrimitiveNode
+from pullback.core.tensor import Tensor
 from pullback.ops.axes import conj
 from pullback.ops.complexes import conj as conjugate
 from pullback.ops.shapes import expand_dims, matrix_transpose
@@ -67,7 +68,7 @@ def _worded(error: Exception, name: str, args: Any) -> Exception:
 # ------------------------------------------------------------------------------------------------------------- algebra
 def bare(x: Any) -> Any:
     """The array of a Tensor; arrays as they are."""
-    return getattr(x, "_array", x)
+    return x._array if isinstance(x, Tensor) else x
 
 
 def adjoint(xp: Any, x: Any) -> Any:
@@ -210,9 +211,9 @@ def resolution(values: Any) -> Any:
 
 def refuse(operator: str, where: Any, point: str, why: str, instead: str) -> None:
     """Raise `DerivativeRefused` if the bare boolean array `where`, with one entry per matrix, is True anywhere."""
-    if not arrays.namespace(where).any(where):
+    if not arrays.anywhere(where):
         return
-    index = tuple(np.argwhere(np.asarray(where))[0].tolist())
+    index = tuple(np.argwhere(arrays.everything(where))[0].tolist())
     which = f" (matrix {index} of the stack)" if index else ""
     raise lesson(
         DerivativeRefused,
@@ -234,10 +235,10 @@ def refuse_coinciding(operator: str, what: str, values: Any, same: Any, asked: A
     """Refuse the vectors of repeated `values` (..., n), where `asked` (..., n) says that they have a cotangent."""
     xp = arrays.namespace(same)
     pairs = same & (xp.eye(same.shape[-1]) == 0) & (xp.expand_dims(asked, axis=-1) | xp.expand_dims(asked, axis=-2))
-    if not xp.any(pairs):
+    if not arrays.anywhere(pairs):
         return
-    *matrix, i, j = np.argwhere(np.asarray(pairs))[0].tolist()
-    value = np.asarray(bare(values))[(*matrix, i)]
+    *matrix, i, j = np.argwhere(arrays.everything(pairs))[0].tolist()
+    value = arrays.everything(bare(values))[(*matrix, i)]
     refuse(
         operator,
         xp.any(pairs, axis=(-2, -1)),

@@ -19,7 +19,7 @@ def times_unit(ctx: Any, ct: Any, x: Any, y: Any, name: str) -> Any:
     """``ct x / y`` for ``y = c |x|`` reduced by ``ctx.form``: the vjp of a 2-norm, by rule 0 where y = 0."""
     xp, form = ctx.xp, ctx.form
     zero = y == 0
-    quotient = exact_quotient(ct, ctx) if xp is Recorded.xp and xp.any(zero) else None
+    quotient = exact_quotient(ct, ctx) if xp is Recorded.xp and arrays.anywhere(zero) else None
     if quotient is not None:
         return keep(xp, quotient, form) * x
     length, zero = keep(xp, y, form), keep(xp, zero, form)

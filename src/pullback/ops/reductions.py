@@ -135,7 +135,7 @@ def _extremum(name: str, node_name: str) -> type[Primitive]:
         x, y = ctx.saved_tensors
         xp, (_, axis, _) = ctx.xp, ctx.form
         chosen = xp.equal(x, keep(xp, y, ctx.form))
-        if xp.any(xp.isnan(y)):  # the extremum of a row with NaN is NaN, and equal to nothing
+        if arrays.anywhere(xp.isnan(y)):  # the extremum of a row with NaN is NaN, and equal to nothing
             chosen = xp.logical_or(chosen, xp.isnan(x))
         ties = xp.sum(xp.astype(chosen, ct.dtype), axis=axis, keepdims=True)
         share = keep(xp, ct, ctx.form) / ties
@@ -211,7 +211,7 @@ class Logsumexp(Reduction):
         x, y = ctx.saved_tensors
         endless = keep(xp, y == xp.inf, ctx.form)
         y = keep(xp, xp.where(xp.isinf(y), xp.zeros_like(y), y), ctx.form)
-        if not xp.any(endless):
+        if not arrays.anywhere(endless):
             return keep(xp, ct, ctx.form) * conj(xp, xp.exp(x - y))
         among = xp.astype(x == xp.inf, ct.dtype)
         among = among / xp.maximum(xp.sum(among, axis=ctx.form[1], keepdims=True), xp.ones_like(y))

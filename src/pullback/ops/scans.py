@@ -141,6 +141,8 @@ def _scan_reference(a: Any, b: Any, axis: int, reverse: bool = False) -> Any:
 
 
 def _running_reference(x: Any, axis: int) -> Any:
+    if not x.ndim and axis in (0, -1):
+        return x
     return np.log(np.cumsum(np.exp(x), axis=axis))
 
 

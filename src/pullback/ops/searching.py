@@ -9,6 +9,7 @@ import numpy as np
 from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.core.primitive import Primitive
+from pullback.core.tensor import Tensor
 from pullback.ops.indexing import take
 from pullback.ops.registry import POSITIONS, TRUTHS, Make, Sample, register
 from pullback.ops.shapes import shape_of
@@ -98,7 +99,7 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
     bare = getattr(x1, "_array", x1)
     if not hasattr(x2, "dtype"):
         x2 = arrays.asarray(x2, arrays.namespace(bare), np.result_type(arrays.dtype_of(bare), x2))
-    return Searchsorted.apply(x1, x2, side=side, sorter=getattr(sorter, "_array", sorter))
+    return Searchsorted.apply(x1, x2, side=side, sorter=sorter._array if isinstance(sorter, Tensor) else sorter)
 
 
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:

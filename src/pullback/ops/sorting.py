@@ -9,6 +9,7 @@ import numpy as np
 from pullback.core import arrays
 from pullback.core.masked import Masked
 from pullback.core.primitive import Primitive
+from pullback.core.tensor import Tensor
 from pullback.ops.registry import POSITIONS, Make, Sample, register
 
 
@@ -39,12 +40,13 @@ def _inverse(ctx: Any) -> Any:
 
 def _order(xp: Any, x: Any, axis: int, descending: bool, stable: bool) -> Any:
     """``argsort`` of a bare array; descending and stable means that equal entries keep their order all the same."""
-    if xp is not np:
+    if xp is not np and not arrays.behaves_like_numpy(x):
         return xp.argsort(x, axis=axis, descending=descending, stable=stable)
+    xp = arrays.namespace(x)
     if not descending:
-        return np.argsort(x, axis=axis, stable=stable)
-    backwards = np.argsort(np.flip(x, axis), axis=axis, stable=stable)
-    return np.asarray(x.shape[axis] - 1 - np.flip(backwards, axis))
+        return xp.argsort(x, axis=axis, stable=stable)
+    backwards = xp.argsort(xp.flip(x, axis=axis), axis=axis, stable=stable)
+    return arrays.asarray(x.shape[axis] - 1 - xp.flip(backwards, axis=axis), xp)
 
 
 class Argsort(Primitive):
@@ -95,7 +97,7 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
     tensor([0., 1., 0.])
     """
     order = argsort(x, axis, descending=descending, stable=stable)
-    return Sort.apply(x, order=getattr(order, "_array", order), axis=axis)
+    return Sort.apply(x, order=order._array if isinstance(order, Tensor) else order, axis=axis)
 
 
 def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:

@@ -69,7 +69,7 @@ def shared(xp: Any, ct: Any, values: Any) -> Any:
     """The cotangent of sorted values (..., n), shared among equal ones: then it does not depend on LAPACK's vectors."""
     values = bare(values)
     own = arrays.namespace(values)
-    if values.shape[-1] < 2 or not own.any(values[..., 1:] == values[..., :-1]):
+    if values.shape[-1] < 2 or not arrays.anywhere(values[..., 1:] == values[..., :-1]):
         return ct
     equal = as_numbers(rows(own, values) == columns(own, values), values)
     return xp.sum(columns(xp, ct) * (equal / own.sum(equal, axis=-1, keepdims=True)), axis=-1)
@@ -233,7 +233,7 @@ def _vjp_of_values(xp: Any, u: Any, s: Any, vh: Any, ct: Any, wanted: Any) -> An
     slope = (u * columns(xp, shared(xp, ct, s) * xp.sign(s))) @ vh
     own = arrays.namespace(bare(s))
     zero = bare(s) == 0 if wanted is True else (bare(s) == 0) & wanted
-    if not own.any(zero) or not isinstance(slope, Tensor) or slope._edge is None:
+    if not arrays.anywhere(zero) or not isinstance(slope, Tensor) or slope._edge is None:
         return slope
     at_kink = own.broadcast_to(each_matrix(own, own.any(zero, axis=-1)), slope.shape)
     return guarded(slope, ZeroValue(slope, at_kink, "svd"))
@@ -245,7 +245,7 @@ class ZeroValue(Kink):
     __slots__ = ()
 
     def refusal(self, at_kink: Any) -> DerivativeRefused:
-        index = tuple(np.argwhere(np.asarray(at_kink))[0, :-2].tolist())
+        index = tuple(np.argwhere(arrays.everything(at_kink))[0, :-2].tolist())
         which = f" (matrix {index} of the stack)" if index else ""
         return lesson(
             DerivativeRefused,
@@ -292,7 +292,7 @@ def _side(xp: Any, vectors: Any, others: Any, ct: Any, asked: Any) -> tuple[Any,
     """The cotangent of `vectors`, with what that of their complement adds, and its coordinates among them."""
     k = vectors.shape[-1]
     own = ct[..., :k]
-    if others.shape[-1] and arrays.namespace(asked).any(asked[..., k:]):
+    if others.shape[-1] and arrays.anywhere(asked[..., k:]):
         own = own + complement(xp, "svd", vectors, others, ct[..., k:])
     return own, adjoint(xp, vectors) @ own
 

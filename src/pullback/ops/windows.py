@@ -49,6 +49,8 @@ class Grid:
 
 def read_windows(x: Any, grid: Grid) -> Any:
     """The windows of a bare array: of NumPy's a read-only view."""
+    if hasattr(x, "batch"):
+        return x.over_leading(lambda value: read_windows(value, grid))
     shape = x.shape[-len(grid.sizes) :]
     lead, counts = x.shape[: -len(shape)], grid.counts(shape)
     if isinstance(x, np.ndarray):
@@ -64,6 +66,8 @@ def read_windows(x: Any, grid: Grid) -> Any:
 
 def add_windows(windows: Any, shape: tuple[int, ...], grid: Grid) -> Any:
     """A bare array with every entry of every window added where `read_windows` found it."""
+    if hasattr(windows, "batch"):
+        return windows.over_leading(lambda value: add_windows(value, shape, grid))
     ndim = len(shape)
     lead, counts = windows.shape[: -2 * ndim], grid.counts(shape)
     bare: Any = np.asarray(windows)

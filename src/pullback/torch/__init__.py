@@ -21,13 +21,22 @@ from pullback.torch import (
     _functions_flips,
     _functions_indexing,
     _functions_linalg,
+    _functions_matrices,
+    _functions_numbers,
+    _functions_pieces,
     _functions_reductions,
+    _functions_scattering,
     _functions_shapes,
+    _functions_signal,
+    _functions_solving,
     _functions_special,
+    _functions_statistics,
     _methods_kinds,
+    _methods_more,
     amp,
     autograd,
     cuda,
+    fft,
     func,
     linalg,
     nn,
@@ -53,11 +62,14 @@ from pullback.torch.func import vmap
 from pullback.torch.random import Generator, default_generator
 
 _bind()
+_functions_numbers.enter_in_place_functions(Tensor)
 globals().update(_FUNCTIONS | _DTYPES | _CONSTANTS)
 
 strided = "torch.strided"
 preserve_format = "torch.preserve_format"
 contiguous_format = "torch.contiguous_format"
+channels_last = "torch.channels_last"
+newaxis = None
 __version__ = "2.13.0+pullback"
 
 

@@ -80,6 +80,8 @@ def as_dtype(dtype: Any) -> Any:
         return dtype
     if dtype is float:
         return get_default_dtype()
+    if isinstance(dtype, type) and isinstance(vars(dtype).get("dtype"), np.dtype):  # torch.FloatTensor
+        return vars(dtype)["dtype"]
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.").removeprefix("cuda.")
         for modern, old in TYPE_NAMES.items():
@@ -87,6 +89,7 @@ def as_dtype(dtype: Any) -> Any:
                 return DTYPES[modern]
         if name in DTYPES:
             return DTYPES[name]
+        raise lesson(ValueError, f"invalid type: {dtype!r}", instead='"torch.FloatTensor", torch.float32.')
     if isinstance(dtype, type) and issubclass(dtype, (np.generic, bool, int, complex)):
         return np.dtype(dtype)
     return to_numpy_dtype(dtype)
@@ -101,7 +104,12 @@ class finfo:  # noqa: N801 - torch's name
     """
 
     def __init__(self, dtype: Any = None) -> None:
-        self._of = np.finfo(as_dtype(dtype) or get_default_dtype())
+        found = as_dtype(dtype) or get_default_dtype()
+        if not is_inexact(found):
+            raise lesson(
+                TypeError, f"torch.finfo() requires a floating point input type, not {found}", instead="torch.iinfo."
+            )
+        self._of = np.finfo(found)
         self.dtype = str(self._of.dtype)
         self.bits = int(self._of.bits)
         self.eps, self.max, self.min = float(self._of.eps), float(self._of.max), float(self._of.min)
@@ -118,6 +126,10 @@ class iinfo:  # noqa: N801 - torch's name
     """Limits of an integer dtype."""
 
     def __init__(self, dtype: Any) -> None:
+        if as_dtype(dtype).kind not in "iu":
+            raise lesson(
+                TypeError, f"torch.iinfo() requires an integer input type, not {dtype}", instead="torch.finfo."
+            )
         of = np.iinfo(as_dtype(dtype))
         self.dtype, self.bits, self.max, self.min = str(of.dtype), int(of.bits), int(of.max), int(of.min)
 

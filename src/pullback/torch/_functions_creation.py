@@ -12,9 +12,10 @@ from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
 from pullback.core.tensor import wrap
 from pullback.torch._dtypes import DTYPES, as_dtype, default_complex, get_default_dtype
-from pullback.torch._export import function, sizes_of, xp
+from pullback.torch._export import FUNCTIONS, function, sizes_of, xp
 from pullback.torch._methods_kinds import convert
 from pullback.torch._promotion import category, result_type
+from pullback.torch._size import Size
 from pullback.torch._tensor import Tensor
 
 
@@ -45,6 +46,10 @@ def _array(data: Any, dtype: Any, copy: bool) -> Any:
         data = data._array
     if not arrays.is_array(data):
         found = np.array(_bare(data))
+        if found.dtype.kind not in "biufc":
+            raise lesson(
+                TypeError, f"data must be numbers, not {found.dtype}", instead="numbers, or nested lists of them."
+            )
         if dtype is None and not _has_own_dtype(data):
             dtype = {2: get_default_dtype(), 3: default_complex(), 1: DTYPES["int64"]}.get(category(found.dtype))
         return found if dtype is None else found.astype(dtype, copy=False)
@@ -132,7 +137,10 @@ def from_numpy(ndarray: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------- filled
 def _shape(size: tuple[Any, ...], options: dict[str, Any]) -> tuple[int, ...]:
-    return sizes_of((options["size"],) if options.get("size") is not None else size)
+    sizes = sizes_of((options["size"],) if options.get("size") is not None else size)
+    if min(sizes, default=0) < 0:
+        raise lesson(RuntimeError, f"Trying to create tensor with negative dimension: {list(sizes)}")
+    return sizes
 
 
 def _filled(name: str, fill: Any) -> None:
@@ -209,6 +217,10 @@ def arange(
 ) -> Any:
     """Numbers from `start` (0) to before `end`; integers from integers, float32 otherwise."""
     start, end, step = (_number(v) for v in ((0, start, step) if end is None else (start, end, step)))
+    if step == 0 or (end - start) * step < 0:
+        raise lesson(
+            RuntimeError, f"arange: the step {step} does not lead from {start} to {end}", instead="another sign."
+        )
     floating = any(isinstance(v, float) for v in (start, end, step))
     dtype = as_dtype(dtype) or (get_default_dtype() if floating else DTYPES["int64"])
     return made(np.arange(start, end, step).astype(dtype), requires_grad)
@@ -258,14 +270,24 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
 
 
 # ------------------------------------------------------------------------------------------------- old names
-def _old_type(dtype: str) -> Any:
-    def call(*args: Any) -> Any:
-        if len(args) == 1 and not isinstance(args[0], int):
-            return tensor(args[0], dtype=dtype)
-        return made(np.empty(args or (0,), dtype=DTYPES[dtype]))
+class _OldType(type):
+    """The class of ``torch.FloatTensor`` and its like, which ``isinstance`` asks for the dtype."""
 
-    call.__doc__ = f"Old name: a {dtype} Tensor of data, or uninitialised of a shape."
-    return call
+    dtype: Any
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, Base) and value.dtype == cls.dtype
+
+
+def _old_type(name: str, dtype: str) -> Any:
+    def new(cls: Any, *args: Any) -> Any:
+        if len(args) == 1 and not isinstance(args[0], (int, Size)):
+            return tensor(args[0], dtype=dtype)
+        shape = tuple(args[0]) if args and isinstance(args[0], Size) else args or (0,)
+        return made(np.empty(shape, dtype=DTYPES[dtype]))
+
+    doc = f"Old name: a {dtype} Tensor of data, or uninitialised of a shape."
+    return _OldType(name, (), {"__new__": new, "__doc__": doc, "__module__": "pullback.torch", "dtype": DTYPES[dtype]})
 
 
 for _name, _dtype in (
@@ -273,6 +295,10 @@ for _name, _dtype in (
     ("DoubleTensor", "float64"),
     ("LongTensor", "int64"),
     ("IntTensor", "int32"),
+    ("ShortTensor", "int16"),
+    ("CharTensor", "int8"),
+    ("ByteTensor", "uint8"),
+    ("HalfTensor", "float16"),
     ("BoolTensor", "bool"),
 ):
-    function(_name)(_old_type(_dtype))
+    FUNCTIONS[_name] = _old_type(_name, _dtype)

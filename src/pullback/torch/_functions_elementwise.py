@@ -348,6 +348,10 @@ def _angle(input: Any) -> Any:
 @function("complex")
 def _complex(real: Any, imag: Any) -> Any:
     """A complex Tensor from real and imaginary part."""
+    if real.dtype != imag.dtype:
+        raise lesson(
+            RuntimeError, f"Expected both inputs to have the same dtype, but they are {real.dtype} and {imag.dtype}"
+        )
     return real + 1j * imag
 
 

@@ -12,7 +12,7 @@ from pullback.core.tensor import wrap
 from pullback.ops import inplace
 from pullback.torch._dims import along_an_axis, axis_of, written_along_an_axis
 from pullback.torch._dtypes import DTYPES, of_number
-from pullback.torch._export import both, function, method, xp
+from pullback.torch._export import FUNCTIONS, both, function, method, xp
 from pullback.torch._promotion import as_dtype_of, category
 
 
@@ -25,10 +25,30 @@ def _grid(index: Any, dim: int) -> tuple[Any, ...]:
     return tuple(own)
 
 
-def _check_index(name: str, index: Any) -> None:
+def check_index(name: str, index: Any) -> None:
     if category(index.dtype) != 1:
         raise lesson(
             RuntimeError, f"{name}(): Expected dtype int64 for index, got {index.dtype}", instead="index.long()."
+        )
+
+
+def check_places(name: str, input: Any, dim: int, index: Any) -> None:
+    """Refuse an index of `gather` or `scatter` of another dtype, other axes, or with places that there are not."""
+    check_index(name, index)
+    axis, places = axis_of(input, dim), index._array
+    if max(index.ndim, 1) != max(input.ndim, 1):
+        raise lesson(RuntimeError, f"{name}(): Index tensor must have the same number of dimensions as input tensor")
+    for k, (n, have) in enumerate(zip(index.shape, input.shape, strict=False)):
+        if k != axis and n > have and index.numel():
+            raise lesson(
+                RuntimeError,
+                f"{name}(): Size does not match at dimension {k}: expected index {list(index.shape)} to be no larger than "
+                f"self {list(input.shape)} apart from dimension {axis}",
+            )
+    n = input.shape[axis] if input.ndim else 1
+    if places.size and not (-n <= places.min() and places.max() < n):
+        raise lesson(
+            RuntimeError, f"{name}(): an index of {places.max()} is out of bounds for dimension {axis} with size {n}"
         )
 
 
@@ -42,7 +62,7 @@ def _rows(input: Any, dim: int, index: Any) -> tuple[Any, ...]:
 @both("gather")
 def _gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
     """``out[i][j] = input[index[i][j]][j]`` for ``dim = 0``, and so on for other axes."""
-    _check_index("gather", index)
+    check_places("gather", input, dim, index)
     if input.ndim == 0:
         return xp.reshape(xp.reshape(input, (1,))[np.atleast_1d(index._array)], tuple(index.shape))
     return input[_grid(index, axis_of(input, dim))]
@@ -60,7 +80,9 @@ def _take_along_dim(input: Any, indices: Any, dim: Any = None) -> Any:
 @along_an_axis
 def _index_select(input: Any, dim: int, index: Any) -> Any:
     """The slices of `input` along `dim` that a 1-d `index` names."""
-    _check_index("index_select", index)
+    check_index("index_select", index)
+    if index.ndim > 1:
+        raise lesson(IndexError, "index_select(): Index is supposed to be a vector", instead="x[index].")
     return input[_rows(input, dim, index)]
 
 
@@ -86,7 +108,7 @@ def _nonzero(input: Any, *, as_tuple: bool = False) -> Any:
     return wrap(kind, np.stack(found, axis=-1)[:, : input.ndim])
 
 
-@function("argwhere")
+@both("argwhere")
 def _argwhere(input: Any) -> Any:
     """The indices of the elements that are not zero, one row each."""
     return _nonzero(input)
@@ -102,9 +124,11 @@ def _corner(source: Any, index: Any) -> Any:
 @along_an_axis
 def _scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
     """``out[index[i][j]][j] = src[i][j]`` for ``dim = 0``, and so on; `src` may be a number."""
-    _check_index("scatter", index)
-    _refuse_reduce(reduce)
-    source = _corner(value if src is None else src, index)
+    check_places("scatter", input, dim, index)
+    source = value if src is None else src
+    if reduce is not None:
+        return _reduced(input, dim, index, source, reduce)
+    source = _corner(source, index)
     return inplace.index_put(input, _grid(index, axis_of(input, dim)), source)
 
 
@@ -112,25 +136,25 @@ def _scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = 
 @written_along_an_axis
 def _scatter_(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
     """`scatter`, written into ``self``."""
-    _check_index("scatter_", index)
-    _refuse_reduce(reduce)
-    return inplace.scatter_(self, dim, index, value if src is None else src)
-
-
-def _refuse_reduce(reduce: Any) -> None:
+    check_places("scatter_", self, dim, index)
+    source = value if src is None else src
     if reduce is not None:
-        raise lesson(
-            NotImplementedError,
-            "scatter(reduce=...) is not offered",
-            instead="scatter_add for sums; scatter without reduce.",
-        )
+        return inplace.write_result(self, _reduced, dim, index, source, reduce)
+    return inplace.scatter_(self, dim, index, source)
+
+
+def _reduced(input: Any, dim: int, index: Any, source: Any, reduce: str) -> Any:
+    """``scatter(reduce="add")`` and ``"multiply"``, the old names of `scatter_reduce`."""
+    if reduce not in ("add", "multiply"):
+        raise lesson(RuntimeError, f"reduce argument must be either add or multiply, not {reduce!r}")
+    return FUNCTIONS["scatter_reduce"](input, dim, index, source, reduce)
 
 
 @both("scatter_add")
 @along_an_axis
 def _scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     """``out[index[i][j]][j] += src[i][j]`` for ``dim = 0``, and so on."""
-    _check_index("scatter_add", index)
+    check_places("scatter_add", input, dim, index)
     return inplace.index_add(input, _grid(index, axis_of(input, dim)), _corner(src, index))
 
 
@@ -138,6 +162,7 @@ def _scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
 @written_along_an_axis
 def _scatter_add_(self: Any, dim: int, index: Any, src: Any) -> Any:
     """`scatter_add`, written into ``self``."""
+    check_places("scatter_add_", self, dim, index)
     return inplace.scatter_add_(self, dim, index, src)
 
 
@@ -230,26 +255,42 @@ def _index_put_(self: Any, indices: Any, values: Any, accumulate: bool = False) 
 
 # ------------------------------------------------------------------------------------------------- searching
 @function("searchsorted")
-def _searchsorted(sorted_sequence: Any, input: Any, *, right: bool = False, side: Any = None) -> Any:
+def _searchsorted(
+    sorted_sequence: Any,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: Any = None,
+    sorter: Any = None,
+) -> Any:
     """Where the values would have to be inserted to keep a sequence sorted."""
     values: Any = input._array if isinstance(input, Base) else np.asarray(input)
     sequence = sorted_sequence._array
+    if sorter is not None:
+        sequence = np.take_along_axis(sequence, sorter._array, -1)
+    if sequence.ndim > 1 and sequence.shape[:-1] != values.shape[:-1]:
+        raise lesson(
+            RuntimeError, "searchsorted: the first axes of the sequences and of the values must have the same lengths"
+        )
     side = side or ("right" if right else "left")
     found = np.empty(values.shape, dtype=DTYPES["int64"])
     for row in np.ndindex(sequence.shape[:-1]):
         found[row] = np.searchsorted(sequence[row], values[row], side=side)
-    return wrap(type(sorted_sequence), found)
+    return wrap(type(sorted_sequence), found.astype(np.int32) if out_int32 else found)
 
 
 @function("bucketize")
-def _bucketize(input: Any, boundaries: Any, *, right: bool = False) -> Any:
+def _bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
     """The number of the bucket that each value falls into."""
-    return _searchsorted(boundaries, input, right=right)
+    return _searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
 @both("bincount")
 def _bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each non-negative integer occurs; with `weights`, their sums."""
+    if input.ndim != 1 or input.dtype.kind not in "iu" or (input._array < 0).any():
+        raise lesson(RuntimeError, "bincount only supports 1-d non-negative integral inputs.", instead="x.flatten().")
     counts = np.bincount(input._array, minlength=minlength)
     if weights is None:
         return wrap(type(input), counts)

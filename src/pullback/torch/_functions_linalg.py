@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import string
 from typing import Any
 
 import numpy as np
 
 from pullback.core.errors import lesson
-from pullback.torch._export import both, function, xp
+from pullback.torch._export import both, function, need_tensor, xp
 from pullback.torch._functions_reductions import total_dtype
 from pullback.torch._promotion import as_dtype_of, category, result_type, together
 
@@ -66,17 +67,31 @@ def _inner(input: Any, other: Any) -> Any:
 @both("outer", "ger")
 def _outer(input: Any, vec2: Any) -> Any:
     """All products of the elements of two vectors."""
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise lesson(RuntimeError, f"outer: Expected 1-D arguments, but got {input.ndim}-D and {vec2.ndim}-D")
     return xp.expand_dims(input, axis=1) * xp.expand_dims(vec2, axis=0)
 
 
 @function("einsum")
 def _einsum(equation: str, *operands: Any) -> Any:
-    """Sums of products, as an equation of letters says."""
+    """Sums of products, as an equation of letters says; or operands each with a list of numbers of its axes."""
+    if not isinstance(equation, str):
+        equation, operands = _in_letters([equation, *operands])
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     dtype = result_type(*operands)
     result = xp.einsum(equation, *[as_dtype_of(operand, dtype) for operand in operands])
     return result if result.dtype == dtype else as_dtype_of(result, total_dtype(result))
+
+
+def _in_letters(given: list[Any]) -> tuple[str, tuple[Any, ...]]:
+    """The equation that numbers of axes stand for."""
+    result = given.pop() if len(given) % 2 else None
+    letters = ["".join(["..." if k is Ellipsis else (string.ascii_letters)[k] for k in axes]) for axes in given[1::2]]
+    arrow = (
+        "" if result is None else "->" + "".join(["..." if k is Ellipsis else string.ascii_letters[k] for k in result])
+    )
+    return ",".join(letters) + arrow, tuple(given[::2])
 
 
 @function("tensordot")
@@ -89,6 +104,7 @@ def _tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
 @both("kron")
 def _kron(input: Any, other: Any) -> Any:
     """The Kronecker product."""
+    need_tensor(other, "kron")
     return xp.kron(*together(input, other))
 
 
@@ -110,6 +126,8 @@ for _name in ("addmm", "baddbmm", "addmv"):
 @both("trace")
 def _trace(input: Any) -> Any:
     """The sum of the diagonal of a matrix."""
+    if input.ndim != 2:
+        raise lesson(RuntimeError, "trace: expected a matrix", instead="torch.linalg.diagonal(x).sum(-1).")
     return xp.linalg.trace(input, dtype=total_dtype(input))
 
 
@@ -203,4 +221,9 @@ def _trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
 @function("cdist")
 def _cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
     """Distances between all rows of two matrices."""
+    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
+        raise lesson(
+            RuntimeError,
+            f"cdist takes matrices with the same number of columns, got {list(x1.shape)} and {list(x2.shape)}",
+        )
     return xp.linalg.vector_norm(xp.expand_dims(x1, axis=-2) - xp.expand_dims(x2, axis=-3), axis=-1, ord=p)

@@ -139,6 +139,7 @@ def _extreme(name: str, elementwise: str) -> Any:
             return getattr(xp, elementwise)(input, dim)
         if dim is None:
             return getattr(xp, name)(input)
+        _need_entries(input, dim, name)
         return _picked(input, getattr(xp, pick), dim, keepdim)
 
     call.__doc__ = (
@@ -151,27 +152,44 @@ both("max")(_extreme("max", "maximum"))
 both("min")(_extreme("min", "minimum"))
 
 
+def _need_entries(input: Any, dim: Any, name: str) -> None:
+    """Refuse the extreme of nothing, as torch does: there is an axis to choose another one."""
+    if 0 not in input.shape:
+        return
+    axes = range(input.ndim) if dim in (None, (), []) else [dim] if isinstance(dim, int) else dim
+    if dim is None or any(input.shape[axis_of(input, k)] == 0 for k in axes):
+        raise lesson(
+            IndexError,
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0, and to have non-zero size.",
+            why="there is no element to choose.",
+        )
+
+
 @both("amax")
 def _amax(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
     """The largest elements along `dim`; equal ones share the gradient."""
+    _need_entries(input, dim, "amax")
     return xp.max(input, axis=axes_of(input, dim), keepdims=keepdim)
 
 
 @both("amin")
 def _amin(input: Any, dim: Any = (), keepdim: bool = False) -> Any:
     """The smallest elements along `dim`; equal ones share the gradient."""
+    _need_entries(input, dim, "amin")
     return xp.min(input, axis=axes_of(input, dim), keepdims=keepdim)
 
 
 @both("argmax")
 def _argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Where the largest element is."""
+    _need_entries(input, dim, "argmax")
     return xp.argmax(input, axis=axes_of(input, dim), keepdims=keepdim)
 
 
 @both("argmin")
 def _argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     """Where the smallest element is."""
+    _need_entries(input, dim, "argmin")
     return xp.argmin(input, axis=axes_of(input, dim), keepdims=keepdim)
 
 
@@ -211,9 +229,10 @@ def _cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any:
 
 
 @both("diff")
-def _diff(input: Any, n: int = 1, dim: int = -1) -> Any:
-    """Differences of neighbours along `dim`, `n` times."""
-    x = xp.moveaxis(input, dim, -1)
+def _diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Differences of neighbours along `dim`, `n` times; `prepend` and `append` stand before and after."""
+    parts = [part for part in (prepend, input, append) if part is not None]
+    x = xp.moveaxis(input if len(parts) == 1 else xp.concat(parts, axis=dim), dim, -1)
     subtract = operator.sub if category(x.dtype) else operator.xor
     for _ in range(n):
         x = subtract(x[..., 1:], x[..., :-1])
@@ -281,10 +300,12 @@ def _median(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 @both("unique")
-def _unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    """The different elements, in order; not differentiable."""
+def _unique(
+    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
+    """The different elements (slices along `dim`), in order; not differentiable."""
     numpys: Any = np.unique
-    found = numpys(input._array, return_inverse=return_inverse, return_counts=return_counts)
+    found = numpys(input._array, return_inverse=return_inverse, return_counts=return_counts, axis=dim)
     if not (return_inverse or return_counts):
         return wrap(type(input), found)
     return tuple([wrap(type(input), part) for part in found])

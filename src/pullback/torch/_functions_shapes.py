@@ -11,6 +11,8 @@ import numpy as np
 
 from pullback.core import arrays
 from pullback.core.errors import lesson
+from pullback.core.tensor import Tensor as Base
+from pullback.core.tensor import wrap
 from pullback.ops.indexing import Key, embed
 from pullback.ops.shapes import swapaxes
 from pullback.torch._dims import along_an_axis, axis_of, length_of
@@ -183,12 +185,20 @@ def _tile(input: Any, dims: Any) -> Any:
 @variadic("repeats")
 def _repeat(self: Any, repeats: Any) -> Any:
     """The whole repeated along each axis; what NumPy calls ``tile``."""
+    if len(repeats) < self.ndim:
+        raise lesson(
+            RuntimeError,
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor",
+            instead=f"x.repeat({', '.join(['1'] * (self.ndim - len(repeats)) + list(map(str, repeats)))}), or x.tile.",
+        )
     return xp.tile(self, repeats)
 
 
 @both("repeat_interleave")
-def _repeat_interleave(input: Any, repeats: Any, dim: Any = None) -> Any:
-    """Each element repeated; what NumPy calls ``repeat``."""
+def _repeat_interleave(input: Any, repeats: Any = None, dim: Any = None, *, output_size: Any = None) -> Any:
+    """Each element repeated; what NumPy calls ``repeat``.  Of repetitions alone: each one's number, that often."""
+    if repeats is None:
+        return wrap(type(input), np.repeat(np.arange(input.shape[0]), input._array))
     if dim is None:
         input, dim = xp.reshape(input, (-1,)), 0
     return xp.repeat(input, repeats, axis=dim)
@@ -212,7 +222,7 @@ def _alike(tensors: Any, name: str) -> list[Any]:
     """Several Tensors in one dtype."""
     found = list(tensors)
     if not found:
-        raise lesson(RuntimeError, f"{name}(): expected a non-empty list of Tensors")
+        raise lesson(ValueError if name == "cat" else RuntimeError, f"{name}(): expected a non-empty list of Tensors")
     for tensor in found:
         need_tensor(tensor, name)
     dtype = found[0].dtype
@@ -279,6 +289,8 @@ def _split(input: Any, split_size_or_sections: Any, dim: int = 0) -> tuple[Any, 
 def _chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
     """At most `chunks` pieces of one length (the last may be shorter)."""
     total = length_of(input, dim)
+    if chunks < 1:
+        raise lesson(RuntimeError, f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     return _split(input, -(-total // chunks) if total else [0] * chunks, dim)
 
 
@@ -286,7 +298,11 @@ def _chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
 def _tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
     """Exactly so many pieces, or cut at the given places."""
     total = length_of(input, dim)
+    if isinstance(indices_or_sections, Base):
+        indices_or_sections = indices_or_sections.tolist()
     if isinstance(indices_or_sections, int):
+        if indices_or_sections < 1:
+            raise lesson(RuntimeError, f"number of sections must be larger than 0, got {indices_or_sections}")
         small, more = divmod(total, indices_or_sections)
         return _slices(input, [small + (k < more) for k in range(indices_or_sections)], dim)
     cuts = [0, *[min(max(c + total if c < 0 else c, 0), total) for c in indices_or_sections], total]
@@ -315,18 +331,6 @@ def _narrow(input: Any, dim: int, start: int, length: int) -> Any:
             RuntimeError, f"start ({first}) + length ({length}) exceeds dimension size ({total}).", instead="x[a:b]."
         )
     return input[(slice(None),) * axis + (slice(first, first + length),)]
-
-
-@function("atleast_1d")
-def _atleast_1d(input: Any) -> Any:
-    """With at least one axis."""
-    return xp.reshape(input, (1,)) if input.ndim == 0 else input
-
-
-@function("atleast_2d")
-def _atleast_2d(input: Any) -> Any:
-    """With at least two axes."""
-    return xp.reshape(input, (1,) * (2 - input.ndim) + tuple(input.shape)) if input.ndim < 2 else input
 
 
 @function("meshgrid")
@@ -360,6 +364,8 @@ def _diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> 
 @both("diag")
 def _diag(input: Any, diagonal: int = 0) -> Any:
     """A matrix from its diagonal, or the diagonal of a matrix."""
+    if input.ndim not in (1, 2):
+        raise lesson(RuntimeError, f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D", instead="torch.diagonal.")
     return _diag_embed(input, diagonal) if input.ndim == 1 else _diagonal(input, diagonal).clone()
 
 

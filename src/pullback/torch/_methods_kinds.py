@@ -247,8 +247,16 @@ def _copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
 
 
 @method("fill_diagonal_", plain=True)
-def _fill_diagonal_(self: Any, fill_value: Any) -> Any:
-    """The main diagonal set to a number."""
+def _fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+    """The main diagonal set to a number; with `wrap`, again below in a tall matrix."""
+    if self.ndim < 2 or (self.ndim > 2 and len(set(self.shape)) > 1):
+        raise lesson(RuntimeError, "fill_diagonal_ expects a matrix, or more axes of one length")
+    rows, columns = self.shape[0], self.shape[-1]
+    index = np.arange(rows if wrap and self.ndim == 2 else min(self.shape))
+    if wrap and self.ndim == 2 and rows > columns:
+        index = index[index % (columns + 1) < columns]
+        self[(index, index % (columns + 1))] = fill_value
+        return self
     index = np.arange(min(self.shape))
     self[(index,) * self.ndim] = fill_value
     return self
@@ -256,29 +264,32 @@ def _fill_diagonal_(self: Any, fill_value: Any) -> Any:
 
 @method("resize_as_", "resize_", plain=True)
 def _resize_(self: Any, *sizes: Any, **options: Any) -> Any:
-    """The Tensor itself where it has this shape; memory is never resized."""
+    """The Tensor itself in another shape; for more elements it gets other memory, to which these are copied."""
     wanted = tuple(sizes[0].shape) if sizes and isinstance(sizes[0], Base) else sizes[0] if len(sizes) == 1 else sizes
     wanted = (wanted,) if isinstance(wanted, int) else tuple(wanted)
     if wanted == tuple(self.shape):
         return self
     if math.prod(wanted) == math.prod(self.shape) and self._edge is None and self._view is None:
         return inplace.reshape_in_place(self, xp.reshape, wanted)
-    raise lesson(
-        RuntimeError,
-        f"cannot resize a Tensor of shape {list(self.shape)} to {list(wanted)} in place",
-        why="its memory belongs to an array that others may hold.",
-        instead="torch.empty(shape), or x.reshape(shape) for the same number of elements.",
-    )
-
-
-@method("set_", plain=True)
-def _set_(self: Any, source: Any) -> Any:
-    """Refused: a Tensor keeps its memory."""
-    raise lesson(
-        NotImplementedError,
-        "set_ is not offered: a Tensor keeps the memory that it was made with",
-        instead="x.data = source, or y = source.",
-    )
+    if self.requires_grad:
+        raise lesson(
+            RuntimeError,
+            "cannot resize variables that require grad",
+            why="what is recorded knows the old elements.",
+            instead="torch.empty(shape), or x.reshape(shape) for the same number of elements.",
+        )
+    if self._view is not None:
+        raise lesson(
+            RuntimeError,
+            f"cannot resize a view of shape {list(self.shape)} to {list(wanted)}",
+            why="its memory is a part of its base's.",
+            instead="x.clone().resize_(...), torch.empty(shape).",
+        )
+    memory = np.empty(math.prod(wanted), dtype=self.dtype)
+    kept = min(memory.size, math.prod(self.shape))
+    memory[:kept] = np.asarray(self._array).ravel()[:kept]
+    self.data = wrap(type(self), memory.reshape(wanted))
+    return self
 
 
 @method("transpose_", plain=True)

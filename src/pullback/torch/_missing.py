@@ -17,7 +17,45 @@ _INSTEAD = {
     "load": "numpy.load.",
     "save": "numpy.save, or pickle: Tensors can be pickled.",
     "get_deterministic_debug_mode": "nothing: operators are deterministic.",
-    "as_strided": "indexing with slices, or x.unfold-like indexing with integer arrays.",
+    "bfloat16": "torch.float32: NumPy has no such dtype.",
+    "apply": "a Function's apply, F.apply(x); Tensors have apply_.",
+    "storage": "x.numpy(), the memory as a NumPy array; x.data_ptr(), its address.",
+    "untyped_storage": "x.numpy(), the memory as a NumPy array; x.data_ptr(), its address.",
+    "TypedStorage": "NumPy arrays.",
+    "UntypedStorage": "NumPy arrays.",
+    "to_sparse": "a dense Tensor, or a Function around scipy.sparse.",
+    "to_dense": "the Tensor itself: all are dense.",
+    "coalesce": "a dense Tensor, or a Function around scipy.sparse.",
+    "indices": "x.nonzero(): Tensors are dense.",
+    "values": "x[x != 0]: Tensors are dense.",
+    "crow_indices": "a Function around scipy.sparse.csr_array.",
+    "col_indices": "a Function around scipy.sparse.csr_array.",
+    "geqrf": "torch.linalg.qr.",
+    "symeig": "torch.linalg.eigh.",
+    "eig": "torch.linalg.eig.",
+    "solve": "torch.linalg.solve(A, b).",
+    "lstsq": "torch.linalg.lstsq(A, b).",
+    "lu": "torch.linalg.lu_factor(A), torch.linalg.lu(A).",
+    "ldl_factor": "torch.linalg.lu_factor, or eigh.",
+    "lobpcg": "torch.linalg.eigh.",
+    "svd_lowrank": "torch.linalg.svd, and its first columns.",
+    "pca_lowrank": "torch.linalg.svd of the centred matrix.",
+    "ctc_loss": "the recursion written with torch.logsumexp.",
+    "autocast": "nothing: dtypes stay as they are.",
+    "GradScaler": "nothing: dtypes stay as they are.",
+    "Storage": "NumPy arrays.",
+    "xpu": "NumPy arrays on the CPU.",
+    "mps": "NumPy arrays on the CPU.",
+    "lstm": "the cell written out: four torch.nn.functional.linear and their gates.",
+    "gru": "the cell written out.",
+    "LSTM": "the cell written out: four torch.nn.functional.linear and their gates.",
+    "GRU": "the cell written out.",
+    "multi_head_attention_forward": "torch.nn.functional.scaled_dot_product_attention.",
+    "hub": "nothing: there are no models here.",
+    "onnx": "PyTorch itself.",
+    "export": "PyTorch itself.",
+    "fx": "pullback.draw, which shows the graph that was recorded.",
+    "quantize_per_tensor": "(x / scale).round() * scale.",
 }
 
 
@@ -39,7 +77,7 @@ def refuse(place: str, name: str) -> NoReturn:
     raise lesson(
         AttributeError,
         f"pullback.torch{place and '.'}{place} has no attribute {name!r}",
-        why="only what custom Functions use most is offered under torch's names.",
+        why="what custom Functions use of torch, on arrays, is offered under its names.",
         instead=_INSTEAD.get(name) or f"{_elsewhere(name)}Tensor operators, or a Function.",
         name=name,
     )
@@ -68,22 +106,12 @@ class Missing:
 
 
 _NAMES = """
-addbmm addbmm_ addmm_ addmv_ addr addr_ aminmax apply_ argwhere as_strided as_strided_ as_strided_scatter as_subclass
-baddbmm_ bfloat16 cauchy_ ccol_indices chalf cholesky_inverse coalesce col_indices conj_physical_ const_data_ptr
-corrcoef cov crow_indices cummax cummin deg2rad deg2rad_ dense_dim dequantize diagflat diagonal_scatter dim_order
-dsplit eig exponential_ float_power float_power_ frexp gcd gcd_ geometric_ geqrf grad_dtype hash_tensor heaviside
-heaviside_ histc histogram hsplit index index_reduce index_reduce_ indices int_repr ipu is_coalesced is_conj is_cpu
-is_distributed is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_neg is_nested is_pinned is_quantized is_same_size
-is_set_to is_shared is_signed is_sparse_csr is_vulkan is_xla is_xpu isneginf isposinf isreal istft lcm lcm_ ldexp
-ldexp_ log_normal_ logaddexp2 logcumsumexp lstsq lu lu_solve map2_ map_ matrix_exp mode module_load msort mtia name
-nan_to_num nan_to_num_ nanmean nanmedian nanquantile narrow_copy new_empty_strided nextafter nextafter_ nonzero_static
-orgqr ormqr pin_memory put put_ q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point
-qscheme quantile rad2deg rad2deg_ random_ record_stream reinforce renorm renorm_ resize resize_as resize_as_sparse_
-resolve_conj resolve_neg row_indices scatter_reduce scatter_reduce_ select_scatter share_memory_ slice_inverse
-slice_scatter smm solve sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm stft storage
-storage_type swapaxes_ swapdims_ symeig to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr
-to_sparse_coo to_sparse_csc to_sparse_csr triangular_solve unfold unique_consecutive unsafe_chunk unsafe_split
-unsafe_split_with_sizes untyped_storage values volatile vsplit xpu
+as_strided_ as_strided_scatter bfloat16 ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim
+dequantize eig geqrf grad_dtype hash_tensor index indices int_repr ipu lstsq lu module_load mtia nonzero_static
+q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce
+resize_as_sparse_ row_indices slice_inverse smm solve sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_
+sspaddmm storage symeig to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo
+to_sparse_csc to_sparse_csr untyped_storage values volatile xpu
 """
 #: What `torch.Tensor` has and the Tensor here has not.
 OF_TENSORS = frozenset(_NAMES.split())

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import dual
+from pullback.core.arrays import everything
 from pullback.core.dual import OPEN
 from pullback.torch._dtypes import default_complex, get_default_dtype
 
@@ -96,7 +97,9 @@ def values_text(array: Any, indent: int = 0) -> str:
 
 def tensor_text(tensor: Any) -> str:
     """What ``repr`` shows: values, and what is not usual about the Tensor."""
-    array, suffixes = tensor._array, []
+    array, suffixes = everything(tensor._array), []
+    if hasattr(tensor._array, "batch"):
+        suffixes.append(f"vmap={[batch.size for batch in tensor._array.batches]}")
     if not array.size:
         body = "[]"
         if array.ndim != 1:

@@ -5,12 +5,14 @@ Node, engine and operators are the same as everywhere; only the conventions diff
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
 from pullback.doors.numpy import array_ufunc
 from pullback.doors.numpy.frames import writes_in_place
@@ -99,6 +101,26 @@ class Tensor(Base):
 
     def __pos__(self) -> Any:
         return self
+
+    def __int__(self) -> int:
+        self._one_element()
+        return Base.__int__(self)
+
+    def __float__(self) -> float:
+        self._one_element()
+        return Base.__float__(self)
+
+    def __complex__(self) -> complex:
+        self._one_element()
+        return Base.__complex__(self)
+
+    def _one_element(self) -> None:
+        if math.prod(self._array.shape) != 1:
+            raise lesson(
+                ValueError,
+                "only one element tensors can be converted to Python scalars",
+                instead="x.tolist() for all of them, x[i].item() for one.",
+            )
 
     def __repr__(self) -> str:
         return tensor_text(self)

@@ -1,4 +1,4 @@
-"""``torch.func``: transformations of functions.  `vmap` is a loop over the batch: right, and no faster than one."""
+"""``torch.func``: transformations of functions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import Any
 
 from pullback.autograd import forward_ad as _fwd
 from pullback.autograd import functional as _functional
+from pullback.batching import leaves_of as _leaves_of
+from pullback.batching import map_tree as _map_tree
+from pullback.batching import mapped as _mapped
+from pullback.batching import pull_entries as _pull_entries
 from pullback.core.differentiate import grad as _grad
 from pullback.core.differentiate import transforming as _transforming
 from pullback.core.errors import lesson as _lesson
@@ -80,8 +84,11 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
                 f"grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got {what}.",
                 instead="vjp or jacrev for functions with several outputs.",
             )
+        graph = _needs_graph(value, points)
         found = (
-            _grad(value, points, create_graph=True, materialize_grads=True) if value.requires_grad else _zeros(points)
+            _grad(value, points, retain_graph=True, create_graph=graph, materialize_grads=True)
+            if value.requires_grad
+            else _zeros(points)
         )
         found = _settled(found[0] if isinstance(argnums, int) else tuple(found), points)
         return (
@@ -178,58 +185,106 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     return _settled(value, points), push
 
 
-def jacrev(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    """The function that returns the Jacobian of `func`, row by row."""
+def _needs_graph(values: Any, points: tuple[Any, ...]) -> bool:
+    """Whether results depend on anything that may be differentiated, besides the transformation's own points."""
+    ends = [v for v in _leaves_of(values) if isinstance(v, _Base) and v.requires_grad]
+    return any(_settled(v, points) is v for v in ends)
+
+
+def jacrev(
+    func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None
+) -> Callable[..., Any]:
+    """The function that returns the Jacobian of `func`: all rows in one backward pass, or `chunk_size` of them in each.
+
+    >>> import pullback.torch as torch
+    >>> torch.func.jacrev(torch.sin)(torch.zeros(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     @functools.wraps(func)
     @_enable_grad()
     def transformed(*args: Any, **kwargs: Any) -> Any:
-        points, full, numbers = _split(args, argnums)
-
-        def of_points(*xs: Any) -> Any:
-            for n, x in zip(numbers, xs, strict=True):
-                full[n] = x
-            return _call(func, *full, **kwargs)
-
-        found = _functional.jacobian(of_points, points[0] if isinstance(argnums, int) else points, create_graph=True)
-        return _settled(found, points)
+        points, full, _ = _split(args, argnums)
+        result = _call(func, *full, **kwargs)
+        result, aux = result if has_aux else (result, None)
+        outputs = result if isinstance(result, tuple) else (result,)
+        graph = _needs_graph(outputs, points)
+        rows = [_rows(y, points, graph, chunk_size) for y in outputs]
+        found = [_settled(row[0] if isinstance(argnums, int) else tuple(row), points) for row in rows]
+        jacobian = tuple(found) if isinstance(result, tuple) else found[0]
+        return (jacobian, _settled(aux, points)) if has_aux else jacobian
 
     return transformed
 
 
-def jacfwd(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    """The function that returns the Jacobian of `func`, column by column: one evaluation in forward mode for each."""
+def _rows(y: Any, points: tuple[Any, ...], graph: bool, chunk_size: int | None) -> list[Any]:
+    """The Jacobian of one result with respect to each point."""
+    if not isinstance(y, _Base):
+        raise _lesson(RuntimeError, f"jacrev: expected the function to return Tensors, got {type(y)}")
+    shape = tuple(y.shape)
+    if not y.requires_grad or 0 in shape:
+        return [_xp.zeros((*shape, *x.shape), dtype=y.dtype) for x in points]
+    blocks = _pull_entries(y, lambda entry: _functional._pull((entry,), points, (None,), graph), chunk_size)
+    return [_xp.reshape(g, (*shape, *x.shape)) for g, x in zip(blocks, points, strict=True)]
+
+
+def jacfwd(
+    func: Callable[..., Any],
+    argnums: Any = 0,
+    has_aux: bool = False,
+    *,
+    chunk_size: int | None = None,
+    randomness: str = "error",
+) -> Callable[..., Any]:
+    """The function that returns the Jacobian of `func`: all columns from one evaluation in forward mode.
+
+    >>> import pullback.torch as torch
+    >>> torch.func.jacfwd(lambda x: x.sum() * x)(torch.ones(2))
+    tensor([[3., 1.],
+            [1., 3.]])
+    """
 
     @functools.wraps(func)
     def transformed(*args: Any, **kwargs: Any) -> Any:
         if _current_level() is not None:
-            return jacrev(func, argnums)(*args, **kwargs)
+            return jacrev(func, argnums, has_aux=has_aux, chunk_size=chunk_size)(*args, **kwargs)
+        _split(args, argnums)
         numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        blocks = [_columns(func, args, n, kwargs) for n in numbers]
-        rows = tuple([row[0] if isinstance(argnums, int) else row for row in zip(*blocks, strict=True)])
-        return rows[0] if len(rows) == 1 else rows
+        blocks = [_columns(func, args, n % len(args), kwargs, has_aux, chunk_size, randomness) for n in numbers]
+        aux = blocks[0][1]
+        rows = tuple([row[0] if isinstance(argnums, int) else row for row in zip(*[b for b, _ in blocks], strict=True)])
+        found = rows[0] if len(rows) == 1 else rows
+        return (found, aux) if has_aux else found
 
     return transformed
 
 
-def _columns(func: Callable[..., Any], args: tuple[Any, ...], number: int, kwargs: Any) -> list[Any]:
-    """The Jacobian of each result with respect to one argument."""
-    _, _, (number,) = _split(args, number)
-    number %= len(args)
+def _columns(
+    func: Any, args: tuple[Any, ...], number: int, kwargs: Any, has_aux: bool, chunk_size: int | None, randomness: str
+) -> tuple[list[Any], Any]:
+    """The Jacobian of each result with respect to one argument, and the auxiliary result."""
     x = args[number]
+    kept: list[Any] = []
 
     def of_one(y: Any) -> Any:
-        return func(*args[:number], y, *args[number + 1 :], **kwargs)
+        result = func(*args[:number], y, *args[number + 1 :], **kwargs)
+        if has_aux:
+            result, aux = result
+            kept.append(_map_tree(lambda a: _fwd.unpack_dual(a).primal if isinstance(a, _Base) else a, aux))
+        return result
 
-    basis = _xp.reshape(_xp.eye(x.numel(), dtype=x.dtype), (x.numel(), *x.shape))
-    columns = []
-    for direction in basis:
-        _, found = jvp(of_one, (x,), (direction,))
-        columns.append(found if isinstance(found, tuple) else (found,))
-    if not columns:  # nothing to move, and nothing to tell the shapes of the results from
+    def along(direction: Any) -> Any:
+        return jvp(of_one, (x,), (direction,))[1]
+
+    size = x.numel()
+    if not size:  # nothing to move, and nothing to tell the shapes of the results from
         rows = jacrev(of_one)(x)
-        return list(rows) if isinstance(rows, tuple) else [rows]
-    return [_xp.reshape(_xp.stack(list(c), axis=-1), (*c[0].shape, *x.shape)) for c in zip(*columns, strict=True)]
+        return list(rows) if isinstance(rows, tuple) else [rows], kept[0] if has_aux else None
+    basis = _xp.reshape(_xp.eye(size, dtype=x.dtype), (size, *x.shape))
+    found = vmap(along, out_dims=-1, randomness=randomness, chunk_size=chunk_size)(basis)
+    columns = found if isinstance(found, tuple) else (found,)
+    return [_xp.reshape(c, (*c.shape[:-1], *x.shape)) for c in columns], kept[0] if has_aux else None
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
@@ -237,38 +292,48 @@ def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     return jacrev(jacrev(func, argnums), argnums)
 
 
-def _row(value: Any, axis: Any, k: int) -> Any:
-    """Entry `k` of a batch; what has no batch axis is the same for all."""
-    if axis is None or not isinstance(value, _Base):
-        return value
-    return _xp.moveaxis(value, axis, 0)[k]
-
-
 def vmap(
-    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "different"
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """`func` for every entry of a batch axis; the results are stacked along `out_dims`."""
+    """The function that applies `func` to every entry of a batch at once.
 
-    @functools.wraps(func)
-    def transformed(*args: Any, **kwargs: Any) -> Any:
-        dims = (in_dims,) * len(args) if isinstance(in_dims, int) or in_dims is None else tuple(in_dims)
-        sizes = {a.shape[d] for a, d in zip(args, dims, strict=True) if d is not None and isinstance(a, _Base)}
-        if len(sizes) != 1:
-            raise _lesson(
-                ValueError,
-                f"vmap: the batch axes must have one length, found {sorted(sizes)}",
-                instead="in_dims=None for arguments without a batch axis.",
-            )
-        results = []
-        for k in range(sizes.pop()):
-            rows = [_row(a, d, k) for a, d in zip(args, dims, strict=True)]
-            results.append(_call(func, *rows, **kwargs))
-        if isinstance(results[0], tuple):
-            outs = (out_dims,) * len(results[0]) if isinstance(out_dims, int) else out_dims
-            return tuple([_xp.stack(list(c), axis=d) for c, d in zip(zip(*results, strict=True), outs, strict=True)])
-        return _xp.stack(results, axis=out_dims)
+    Parameters
+    ----------
+    func
+        Takes and returns Tensors, also in tuples, lists and dicts.
+    in_dims
+        The batch axis of each argument: an integer, ``None`` for what all entries share, or these in the structure of the
+        arguments.
+    out_dims
+        Where the batch axis is put in the results.
+    randomness
+        What random functions do inside: ``"error"``, ``"same"`` numbers for all entries, or ``"different"`` ones.
+    chunk_size
+        So many entries at a time, where memory is short; all when ``None``.
 
-    return transformed
+    Raises
+    ------
+    ValueError
+        When axes or sizes do not fit.
+    RuntimeError
+        When the function has to look at the numbers: ``if x > 0``, ``x.item()``, ``x.numpy()``.
+
+    Examples
+    --------
+    >>> import pullback.torch as torch
+    >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> torch.func.vmap(torch.dot, in_dims=(0, None))(x, torch.tensor([1.0, 10.0]))
+    tensor([21., 43.])
+    >>> torch.func.vmap(torch.func.grad(lambda row: (row ** 3).sum()))(x)
+    tensor([[ 3., 12.],
+            [27., 48.]])
+    """
+    return _mapped(func, in_dims, out_dims, randomness, chunk_size, _call, True)
 
 
 def __getattr__(name: str) -> Any:

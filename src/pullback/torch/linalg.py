@@ -7,14 +7,21 @@ from typing import Any
 import numpy as _np
 
 from pullback.core.errors import lesson as _lesson
+from pullback.core.tensor import wrap as _wrap
 from pullback.ops.matrices import LinAlgError
+from pullback.ops.matrix_functions import matrix_exp as _matrix_exp
 from pullback.torch._dims import axes_of as _axes_of
 from pullback.torch._dims import axis_of as _axis_of
 from pullback.torch._dtypes import as_dtype as _as_dtype
+from pullback.torch._export import FUNCTIONS as _FUNCTIONS
 from pullback.torch._export import numpy_names as _numpy_names
 from pullback.torch._export import xp as _xp
+from pullback.torch._functions_matrices import eliminated as _eliminated
+from pullback.torch._functions_matrices import order_of as _order_of
+from pullback.torch._functions_matrices import pivots_of as _pivots_of
 from pullback.torch._missing import refuse as _refuse
 from pullback.torch._promotion import together as _together
+from pullback.torch._results import named as _named
 
 __all__ = ["LinAlgError"]
 
@@ -50,6 +57,10 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The norm of matrices."""
     x = _cast(A, dtype)
+    if x.ndim < 2:
+        raise _lesson(
+            RuntimeError, f"linalg.matrix_norm: The input tensor A must have at least 2 dimensions, not {x.ndim}"
+        )
     first, second = (_axis_of(x, k) for k in dim)
     moved = (first, second) != (x.ndim - 2, x.ndim - 1)
     if moved:
@@ -110,7 +121,10 @@ def cholesky(A: Any, *, upper: bool = False) -> Any:
 
 @_enter
 def qr(A: Any, mode: str = "reduced") -> Any:
-    """The QR decomposition."""
+    """The QR decomposition; ``mode="r"`` leaves Q empty."""
+    if mode == "r":
+        found = _xp.linalg.qr(A, mode="reduced")
+        return type(found)(_wrap(type(A), _np.zeros((0,), dtype=A.dtype)), found.R)
     return _xp.linalg.qr(A, mode=mode)
 
 
@@ -139,8 +153,15 @@ def _hermitian(A: Any, UPLO: str) -> Any:
 
 
 @_enter
-def pinv(A: Any, *, rtol: Any = None) -> Any:
-    """The pseudo-inverse."""
+def pinv(A: Any, rcond: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+    """The pseudo-inverse: singular values up to ``max(atol, rtol * largest)`` count as zero."""
+    rtol = rcond if rtol is None else rtol
+    if atol is not None:
+        largest = _np.linalg.svd(A._array, compute_uv=False).max(axis=-1, initial=0.0)
+        bound = _np.asarray(getattr(atol, "_array", atol))
+        relative = bound / _np.where(largest > 0, largest, 1.0)
+        rtol = _np.maximum(relative, 0.0 if rtol is None else _np.asarray(getattr(rtol, "_array", rtol)))
+        rtol = float(rtol) if rtol.ndim == 0 else rtol
     return _xp.linalg.pinv(A, rtol=rtol)
 
 
@@ -171,10 +192,187 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
 @_enter
 def multi_dot(tensors: Any) -> Any:
     """The product of several matrices."""
+    if len(tensors) < 2:
+        raise _lesson(
+            RuntimeError, "multi_dot(): expected at least 2 tensors but got fewer", instead="the matrix itself."
+        )
     product = tensors[0]
     for factor in tensors[1:]:
         product = _xp.matmul(*_together(product, factor))
     return product
+
+
+# ------------------------------------------------------------------------------------------------- with a status
+def _info(A: Any) -> Any:
+    """That nothing went wrong, for every matrix: what goes wrong raises here."""
+    return _wrap(type(A), _np.zeros(tuple(A.shape[:-2]), dtype=_np.int32))
+
+
+@_enter
+def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> Any:
+    """`cholesky`, and a status that is always 0: errors are raised."""
+    return _named("linalg_cholesky_ex", "L info")(cholesky(A, upper=upper), _info(A))
+
+
+@_enter
+def inv_ex(A: Any, *, check_errors: bool = False) -> Any:
+    """`inv`, and a status that is always 0: errors are raised."""
+    return _named("linalg_inv_ex", "inverse info")(_xp.linalg.inv(A), _info(A))
+
+
+@_enter
+def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Any:
+    """`solve`, and a status that is always 0: errors are raised."""
+    return _named("linalg_solve_ex", "result info")(solve(A, B, left=left), _info(A))
+
+
+# ------------------------------------------------------------------------------------------------- LU
+@_enter
+def lu_factor(A: Any, *, pivot: bool = True) -> Any:
+    """L and U in one matrix, and the row (counted from 1) that each step exchanged."""
+    pivots = _pivots_of(A._array) if pivot else _np.tile(_np.arange(min(A.shape[-2:])), (*A.shape[:-2], 1))
+    L, U = _eliminated(A, pivots)
+    m, n = A.shape[-2:]
+    below = L if m <= n else L[..., :, :n]
+    lower = _xp.tril(below, k=-1)
+    if m < n:
+        lower = _xp.concat([lower, _np.zeros((*lower.shape[:-1], n - m), dtype=A.dtype)], axis=-1)
+    if m > n:
+        U = _xp.concat([U, _np.zeros((*U.shape[:-2], m - n, n), dtype=A.dtype)], axis=-2)
+    return _named("linalg_lu_factor", "LU pivots")(lower + U, _wrap(type(A), _np.asarray(pivots + 1, dtype=_np.int32)))
+
+
+@_enter
+def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:
+    """`lu_factor`, and a status that is always 0."""
+    return _named("linalg_lu_factor_ex", "LU pivots info")(*lu_factor(A, pivot=pivot), _info(A))
+
+
+@_enter
+def lu(A: Any, *, pivot: bool = True) -> Any:
+    """``A = P L U`` with a permutation P and triangles L and U."""
+    pivots = _pivots_of(A._array) if pivot else _np.tile(_np.arange(min(A.shape[-2:])), (*A.shape[:-2], 1))
+    L, U = _eliminated(A, pivots)
+    eye = _np.eye(A.shape[-2], dtype=A.dtype)[_order_of(pivots, A.shape[-2])]
+    P = _wrap(type(A), _np.swapaxes(eye, -1, -2).copy())
+    return _named("linalg_lu", "P L U")(P if pivot else P[:0, :0], L, U)
+
+
+@_enter
+def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:
+    """The solution ``X`` of ``A X = B`` (``X A = B``) from the LU factors of A."""
+    if not left:
+        turned = lu_solve(LU, pivots, _xp.conj(_xp.matrix_transpose(B)), adjoint=not adjoint)
+        return _xp.conj(_xp.matrix_transpose(turned))
+    n = LU.shape[-1]
+    order = _order_of(_np.asarray(pivots._array) - 1, n)
+    L, U = _xp.tril(LU, k=-1) + _np.eye(n, dtype=LU.dtype), _xp.triu(LU)
+    shape = _np.broadcast_shapes(tuple(LU.shape[:-2]), tuple(B.shape[:-2]))
+    B = _xp.broadcast_to(B, (*shape, *B.shape[-2:]))
+    if adjoint:
+        X = _xp.linalg.solve(_xp.conj(_xp.matrix_transpose(U)), B)
+        X = _xp.linalg.solve(_xp.conj(_xp.matrix_transpose(L)), X)
+        order = _np.argsort(order, axis=-1)
+        return _rows_in_order(X, order)
+    return _xp.linalg.solve(U, _xp.linalg.solve(L, _rows_in_order(B, order)))
+
+
+def _rows_in_order(B: Any, order: Any) -> Any:
+    return _xp.take_along_axis(B, _np.broadcast_to(order[..., None], tuple(B.shape)), axis=-2)
+
+
+# ------------------------------------------------------------------------------------------------- more of matrices
+@_enter
+def matrix_exp(A: Any) -> Any:
+    """``Σ Aᵏ / k!``."""
+    return _matrix_exp(A)
+
+
+@_enter
+def matrix_rank(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+    """How many singular values are not (nearly) zero."""
+    values = _np.abs(_np.linalg.eigvalsh(A._array)) if hermitian else _np.linalg.svd(A._array, compute_uv=False)
+    atol, rtol = (None if tol is None else _np.asarray(getattr(tol, "_array", tol)) for tol in (atol, rtol))
+    if rtol is None:
+        rtol = 0.0 if atol is not None and (atol > 0).all() else max(A.shape[-2:]) * _np.finfo(A.dtype).eps
+    limit = _np.maximum(0.0 if atol is None else atol, rtol * values.max(axis=-1, initial=0.0))
+    return _wrap(type(A), _np.asarray((values > _np.asarray(limit)[..., None]).sum(axis=-1), dtype=_np.int64))
+
+
+@_enter
+def cond(A: Any, p: Any = None) -> Any:
+    """The condition number in a norm: that of A times that of its inverse."""
+    if p in (None, 2, -2):
+        values = _xp.linalg.svdvals(A)
+        first, last = values[..., 0], values[..., -1]
+        return last / first if p == -2 else first / last
+    return matrix_norm(A, p) * matrix_norm(_xp.linalg.inv(A), p)
+
+
+@_enter
+def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
+    """The solution of least squares, with residuals, rank and singular values where the driver gives them."""
+    a, b = _together(A, B)
+    m, n = a.shape[-2:]
+    limit = float(_np.finfo(a.dtype).eps) * max(m, n) if rcond is None else rcond
+    vector = b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape[:-1])
+    right = _xp.expand_dims(b, axis=-1) if vector else b
+    solution = _xp.matmul(_xp.linalg.pinv(a, rtol=limit), right)
+    values = _np.linalg.svd(a._array, compute_uv=False)
+    rank = (values > limit * values.max(axis=-1, initial=0.0, keepdims=True)).sum(axis=-1)
+    nothing = _wrap(type(a), _np.zeros((0,), dtype=a.dtype))
+    residuals = nothing
+    if m > n and (rank == n).all() and driver not in ("gelsy", None):
+        gap = _xp.abs(right - _xp.matmul(a, solution))
+        residuals = _xp.sum(gap * gap, axis=-2)
+    singular = _wrap(type(a), values) if driver in ("gelsd", "gelss") else nothing
+    ranks = _wrap(type(a), _np.asarray(rank, dtype=_np.int64) if driver != "gels" else _np.zeros((0,), dtype=_np.int64))
+    if vector:
+        solution = _xp.squeeze(solution, axis=-1)
+        residuals = residuals if residuals is nothing else _xp.squeeze(residuals, axis=-1)
+    kind = _named("linalg_lstsq", "solution residuals rank singular_values")
+    return kind(solution, residuals, ranks, singular)
+
+
+@_enter
+def householder_product(A: Any, tau: Any) -> Any:
+    """The first columns of the product of reflections."""
+    return _FUNCTIONS["orgqr"](A, tau)
+
+
+@_enter
+def tensorinv(A: Any, ind: int = 2) -> Any:
+    """The inverse of the linear map that `tensordot` with A is."""
+    rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    if _np.prod(rows) != _np.prod(columns) or ind < 1:
+        raise _lesson(
+            RuntimeError,
+            f"Expected self to satisfy the requirement prod(shape[ind:]) == prod(shape[:ind]), but it is {list(A.shape)}",
+        )
+    n = int(_np.prod(rows))
+    return _xp.reshape(_xp.linalg.inv(_xp.reshape(A, (n, n))), (*columns, *rows))
+
+
+@_enter
+def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:
+    """The solution X of ``tensordot(A, X) = B``."""
+    if dims is not None:
+        rest = [k for k in range(A.ndim) if k not in {_axis_of(A, d) for d in dims}]
+        A = _xp.permute_dims(A, (*rest, *[_axis_of(A, d) for d in dims]))
+    shape = tuple(A.shape[B.ndim :])
+    n = int(_np.prod(shape))
+    a, b = _together(A, B)
+    found = _xp.linalg.solve(_xp.reshape(a, (n, n)), _xp.reshape(b, (-1, 1)))
+    return _xp.reshape(found, shape)
+
+
+@_enter
+def vander(x: Any, N: Any = None) -> Any:
+    """Powers 0, 1, ... of each element, as a new last axis."""
+    n = x.shape[-1] if N is None else N
+    if n < 2 and N is not None:
+        raise _lesson(RuntimeError, f"N must be greater than 1, but it is {N}")
+    return _xp.expand_dims(x, axis=-1) ** _wrap(type(x), _np.arange(n))
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.errors import lesson
 from pullback.ops import inplace
 from pullback.torch._dtypes import DTYPES, as_dtype, get_default_dtype
 from pullback.torch._export import function, method, sizes_of
@@ -152,6 +153,8 @@ def randint(
 @function("randperm")
 def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = None) -> Any:
     """The integers before `n` in random order."""
+    if n < 0:
+        raise lesson(RuntimeError, f"n must be non-negative, got {n}")
     return made(_numbers(generator).permutation(n).astype(as_dtype(dtype) or DTYPES["int64"]))
 
 
@@ -168,6 +171,8 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
 def bernoulli(input: Any, p: Any = None, *, generator: Any = None) -> Any:
     """1 with the given probabilities, 0 otherwise."""
     chance = input.detach()._array if p is None else p
+    if not ((np.asarray(chance) >= 0) & (np.asarray(chance) <= 1)).all():
+        raise lesson(RuntimeError, "Expected p_in >= 0 && p_in <= 1 to be true", why="they are probabilities.")
     return made((_numbers(generator).random(tuple(input.shape)) < chance).astype(input.dtype))
 
 
@@ -175,6 +180,12 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None) -> Any:
 def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Any:
     """Indices drawn with the given weights, along the last axis."""
     weights = np.atleast_2d(input.detach()._array)
+    if not (np.isfinite(weights) & (weights >= 0)).all() or not (weights.sum(axis=-1) > 0).all():
+        raise lesson(
+            RuntimeError, "probability tensor contains either `inf`, `nan` or element < 0, or nothing but zeros"
+        )
+    if not replacement and num_samples > weights.shape[-1]:
+        raise lesson(RuntimeError, "cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     numbers = _numbers(generator)
     rows = [numbers.choice(len(w), num_samples, replace=replacement, p=w / w.sum()) for w in weights.astype(np.float64)]
     return made(np.stack(rows) if input.ndim > 1 else rows[0])
@@ -195,6 +206,42 @@ def _normal_(self: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any =
 def _uniform_(self: Any, a: float = 0.0, b: float = 1.0, *, generator: Any = None) -> Any:
     """Filled with uniform numbers between `a` and `b`."""
     return _written(self, a + (b - a) * _numbers(generator).random(tuple(self.shape)))
+
+
+def _drawn(name: str, draw: Any, doc: str) -> None:
+    def call(self: Any, *parameters: Any, generator: Any = None, **named: Any) -> Any:
+        return _written(self, draw(_numbers(generator), tuple(self.shape), *parameters, **named))
+
+    call.__doc__ = doc
+    method(name, plain=True)(call)
+
+
+def _whole_numbers(numbers: Any, shape: Any, from_: Any = 0, to: Any = None) -> Any:
+    return numbers.integers(*((0, from_ or 2**24) if to is None else (from_, to)), shape)
+
+
+_drawn("random_", _whole_numbers, "Filled with whole numbers from the first (0) to before the last.")
+_drawn("exponential_", lambda n, s, lambd=1: n.exponential(1 / lambd, s), "Filled with exponential numbers.")
+_drawn("geometric_", lambda n, s, p: n.geometric(p, s), "Filled with geometric numbers.")
+_drawn("cauchy_", lambda n, s, median=0, sigma=1: median + sigma * n.standard_cauchy(s), "Filled with Cauchy numbers.")
+_drawn(
+    "log_normal_",
+    lambda n, s, mean=1, std=2: np.exp(mean + std * n.standard_normal(s)),
+    "Filled with log-normal numbers.",
+)
+
+
+@function("poisson")
+def _poisson(input: Any, generator: Any = None) -> Any:
+    """Poisson numbers with these means."""
+    return made(_numbers(generator).poisson(input.detach()._array).astype(input.dtype))
+
+
+@function("binomial")
+def _binomial(count: Any, prob: Any, generator: Any = None) -> Any:
+    """Binomial numbers with these counts and probabilities."""
+    values = _numbers(generator).binomial(count.detach()._array.astype(int), prob.detach()._array)
+    return made(np.asarray(values).astype(count.dtype))
 
 
 @method("bernoulli_", plain=True)

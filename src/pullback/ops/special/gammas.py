@@ -15,7 +15,7 @@ import numpy as np
 from pullback.core import arrays
 from pullback.ops.complexes import abs_, real
 from pullback.ops.elementary import cos, sin
-from pullback.ops.families import ZERO, without_graph
+from pullback.ops.families import ZERO
 from pullback.ops.registry import Make, Sample
 from pullback.ops.rounding import floor
 from pullback.ops.samples import pairs, singles
@@ -88,15 +88,10 @@ def _is_pole(w: Any) -> Any:
     return (w <= 0) & (w == floor(w))
 
 
-def _anywhere(mask: Any) -> bool:
-    bare = without_graph(mask)
-    return bool(arrays.namespace(bare).any(bare))
-
-
 def _below(w: Any, f: Any, rest: Callable[[], Any]) -> Any:
     """``-ψ(w) f``, where f has ``Γ(w)`` in its denominator; at the poles the limit, from ``f = rest / Γ(w)``."""
     pole = _is_pole(w)
-    if not _anywhere(pole):
+    if not arrays.anywhere(pole):
         return -psi(w) * f
     return where(pole, rest() * _rgamma_slope(w, rgamma(w)), -psi(where(pole, 1.0, w)) * f)
 
@@ -131,7 +126,7 @@ binom: Any = special(
 def _poch_slope(z: Any, m: Any, f: Any) -> Any:
     """In z; where numerator and denominator have a pole, of the same function mirrored: ``(-1)ᵐ Γ(1 - z) / Γ(1 - z - m)``."""
     both = _is_pole(z) & _is_pole(z + m)
-    if not _anywhere(both):
+    if not arrays.anywhere(both):
         return psi(z + m) * f + _below(z, f, lambda: gamma(z + m))
     a, n = where(both, 1 - z - m, 1.0), where(both, m, 1.0)
     mirrored = (2 * (n % 2) - 1) * poch(a, n) * (psi(a + n) - psi(a))

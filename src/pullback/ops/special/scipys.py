@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core import arrays
 from pullback.core.errors import lesson
 
 
@@ -32,11 +33,19 @@ def scipys(name: str) -> Any:
     return found
 
 
+def _evaluate_with(name: str, function: Any, *args: Any) -> Any:
+    first = next(value for value in args if hasattr(value, "dtype"))
+    return evaluate(name, function, arrays.namespace(first), args)
+
+
 def evaluate(name: str, function: Any, xp: Any, args: tuple[Any, ...]) -> Any:
     """A function of NumPy arrays on arrays of the namespace `xp`; on numbers alone it gives a number.
 
     Single precision stays single, also where SciPy has only a version for doubles.
     """
+    if any(hasattr(value, "batch") for value in args):
+        own = next(value for value in args if hasattr(value, "batch")).__array_namespace__()
+        return own.elementwise(functools.partial(_evaluate_with, name, function), args)
     bare = [np.asarray(value) if hasattr(value, "dtype") else value for value in args]
     try:
         y = function(*bare)
