@@ -25,8 +25,8 @@ from pullback.core.function import Function
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import wrap
 from pullback.implicit.inverses import NotConverged, jacobian
-from pullback.implicit.packing import Packing
-from pullback.implicit.partial import Call, placeholder, recorded, unrecorded
+from pullback.implicit.packing import Packing, number
+from pullback.implicit.partial import Call, placeholder, recorded, unrecorded, zero_at, zero_like
 from pullback.implicit.theorem import same_values
 
 #: ``f(t, state, inputs)``, the derivative of the state.
@@ -75,7 +75,8 @@ class Motion:
             return np.concatenate([before(t), rest]) if known else rest
 
         def tensors(t: float, rest: Any) -> tuple[Any, list[Any]]:
-            return wrap(self.kind, np.asarray(t)), [wrap(self.kind, x) for x in self.space.unpack(whole(t, rest))]
+            state = self.space.unpack(whole(t, rest))
+            return number(t, state[0], self.kind), [wrap(self.kind, x) for x in state]
 
         def slope(t: float, rest: Any) -> Any:
             time, state = tensors(t, rest)
@@ -147,11 +148,6 @@ class Motion:
         return field
 
 
-def zero_like(x: Any) -> Any:
-    """Zeros of the kind, shape and dtype of a Tensor."""
-    return wrap(type(x), arrays.namespace(x._array).zeros_like(x._array))
-
-
 class Flow(Function):
     """``y(t₁)`` with ``dy/dt = f(t, y, θ)``, ``y(t₀) = y₀``.  vjp: the adjoint equation, from t₁ to t₀"""
 
@@ -170,7 +166,7 @@ class Flow(Function):
         needs = ctx.needs_input_grad[3 + n : 3 + n + len(inputs)]
         wanted = [k for k, need in enumerate(needs) if need]
         zeros = [zero_like(inputs[k]) for k in wanted]
-        zeros += [wrap(motion.kind, np.zeros(*node._specs[k])) for node, k in motion.captured]
+        zeros += [zero_at(edge, end[0]) for edge in motion.captured]
         first = motion.slope_at(t0, start, inputs)
         same_values(motion, first, "solve_ivp")
         state = [*end, *cotangents, *zeros]
