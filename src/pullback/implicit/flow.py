@@ -165,10 +165,13 @@ class Flow(Function):
         end, start, inputs = saved[:n], saved[n : 2 * n], saved[2 * n :]
         needs = ctx.needs_input_grad[3 + n : 3 + n + len(inputs)]
         wanted = [k for k, need in enumerate(needs) if need]
-        zeros = [zero_like(inputs[k]) for k in wanted]
-        zeros += [zero_at(edge, end[0]) for edge in motion.captured]
         first = motion.slope_at(t0, start, inputs)
         same_values(motion, first, "solve_ivp")
+        at_end = inner(cotangents, motion.slope_at(t1, end, inputs)) if ctx.needs_input_grad[2] else None
+        if not any(need for k, need in enumerate(ctx.needs_input_grad) if k != 2):
+            return (None, None, at_end, *[None] * (len(ctx.needs_input_grad) - 3))
+        zeros = [zero_like(inputs[k]) for k in wanted]
+        zeros += [zero_at(edge, end[0]) for edge in motion.captured]
         state = [*end, *cotangents, *zeros]
         found = flow(motion.adjoint(wanted), t1, t0, state, inputs, motion.kind, motion.options, motion)
         pulled, rest = found[n : 2 * n], found[2 * n :]
@@ -176,7 +179,6 @@ class Flow(Function):
         for k, position in enumerate(wanted):
             of_inputs[position] = rest[k]
         at_start = -inner(pulled, first) if ctx.needs_input_grad[1] else None
-        at_end = inner(cotangents, motion.slope_at(t1, end, inputs)) if ctx.needs_input_grad[2] else None
         return (None, at_start, at_end, *pulled, *of_inputs, *rest[len(wanted) :])
 
 

@@ -12,6 +12,7 @@ from pullback.core.errors import lesson
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor, wrap
 from pullback.implicit.flow import flow
+from pullback.implicit.mapped import mapped
 from pullback.implicit.packing import Parameters, as_tensor, leaves_of, like
 from pullback.implicit.theorem import leave
 
@@ -23,6 +24,7 @@ class Trajectory(NamedTuple):
     y: Any
 
 
+@mapped
 def solve_ivp(
     f: Callable[..., Any],
     t_span: tuple[Any, Any],

@@ -19,6 +19,7 @@ from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor, wrap
 from pullback.implicit.flow import inner
 from pullback.implicit.inverses import NotConverged
+from pullback.implicit.mapped import mapped
 from pullback.implicit.packing import Packing, Parameters, as_tensor, leaves_of, like, number
 from pullback.implicit.partial import Call, placeholder, recorded, unrecorded, zero_at, zero_like
 from pullback.implicit.theorem import leave, same_values
@@ -175,6 +176,7 @@ def integrate(
     return list(Quad.apply(integral, a, b, *inputs, *[placeholder(edge) for edge in integral.captured]))
 
 
+@mapped
 def quad(
     f: Callable[..., Any],
     a: Any,

@@ -72,8 +72,9 @@ class Hermite:
         given = Parameters(x)
         place = as_tensor(x, self._kind or Tensor, "x")
         flat = xp.reshape(place, (-1,))
-        left = np.clip(np.searchsorted(self._knots, np.asarray(flat._array), side="right") - 1, 0, self._knots.size - 2)
-        at, after = wrap(Tensor, left), wrap(Tensor, left + 1)
+        found = xp.searchsorted(self.x.detach(), flat.detach(), side="right")
+        at = xp.clip(found - 1, 0, self._knots.size - 2)
+        after = at + 1
         u = self._column(flat - xp.take(self.x, at, axis=0))
         h, chord = self._column(xp.take(self._steps, at, axis=0)), xp.take(self._chords, at, axis=0)
         first, last = xp.take(self.slopes, at, axis=0), xp.take(self.slopes, after, axis=0)
