@@ -38,14 +38,29 @@ def run(library, call):
     """What a line computes, and the leaves that it names."""
     names = tensors(library)
     leaves = {name: names[name] for name in LEAVES if re.search(rf"(?<![\w.]){name}\b", call)}
-    scope = {"torch": library, "F": library.nn.functional, "np": np, **names}
+    scope = {"torch": library, "F": library.nn.functional, "np": np, "fixed": fixed(library), **names}
     *statements, last = [part.strip() for part in call.split(";")]
+    if "=" in last and re.match(r"[\w.]+ = ", last):
+        statements, last = [*statements, last], "None"
     if statements or re.search(r"(?<![\w.])g\b", call):
         scope["g"] = names["x"] * 1
         leaves["x"] = names["x"]
     if statements:
         exec("\n".join(statements), scope)
     return eval(last, scope), leaves
+
+
+def fixed(library):
+    """What gives a module the same numbers in either library."""
+
+    def numbered(module):
+        module.double()
+        for k, parameter in enumerate(module.parameters()):
+            values = np.sin(np.arange(parameter.numel()) * 1.7 + k).reshape(tuple(parameter.shape))
+            parameter.data = library.from_numpy(values)
+        return module
+
+    return numbered
 
 
 def flat(value):
@@ -79,7 +94,7 @@ def derivatives(library, value, leaves):
     """First and second: the gradient of a number made of the result, and that of a number made of this gradient."""
     parts = [part for part in flat(value) if hasattr(part, "requires_grad") and part.requires_grad]
     first, second = [None] * len(leaves), [None] * len(leaves)
-    if not parts:
+    if not parts or not leaves:
         return first, second
     given = list(leaves.values())
     first = library.autograd.grad(weighted(library, parts, 0.5), given, create_graph=True, allow_unused=True)

@@ -33,15 +33,19 @@ from pullback.torch import (
     _functions_statistics,
     _methods_kinds,
     _methods_more,
+    _settings,
     amp,
     autograd,
+    compiler,
     cuda,
     fft,
     func,
+    jit,
     linalg,
     nn,
     random,
     special,
+    testing,
     torchviz,
     utils,
 )
@@ -58,6 +62,7 @@ from pullback.torch._promotion import can_cast, promote_types, result_type
 from pullback.torch._size import Size
 from pullback.torch._tensor import Tensor
 from pullback.torch._tensor import bind as _bind
+from pullback.torch.amp import autocast
 from pullback.torch.func import vmap
 from pullback.torch.random import Generator, default_generator
 

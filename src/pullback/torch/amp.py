@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+from contextlib import ContextDecorator
 from typing import Any
 
 from pullback.torch._missing import refuse as _refuse
 
-__all__ = ["custom_bwd", "custom_fwd"]
+__all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
+
+
+class autocast(ContextDecorator):  # noqa: N801 - torch's name
+    """Accepted, without effect: dtypes stay as they are, so what is computed inside is only more precise."""
+
+    def __init__(
+        self, device_type: str = "cpu", dtype: Any = None, enabled: bool = True, cache_enabled: Any = None
+    ) -> None:
+        self.device, self.fast_dtype, self._enabled = device_type, dtype, False
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """``False``."""
+    return False
 
 
 def custom_fwd(fwd: Any = None, *, device_type: Any = None, cast_inputs: Any = None) -> Any:

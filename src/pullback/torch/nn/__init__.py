@@ -1,11 +1,15 @@
-"""``torch.nn``: only `functional` is offered; modules and optimisers are no part of this library."""
+"""``torch.nn``: functions of neural networks, and modules, which are functions with parameters."""
+
+# ruff: noqa: F401 - __all__ is what stands here at the end
 
 from typing import Any
 
 from pullback.torch._missing import refuse as _refuse
-from pullback.torch.nn import functional
+from pullback.torch.nn import functional, init, modules, parameter, utils
+from pullback.torch.nn.parameter import Buffer, Parameter
 
-__all__ = ["functional"]
+globals().update({name: getattr(modules, name) for name in modules.__all__})
+__all__ = sorted([*modules.__all__, "Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils"])
 
 
 def __getattr__(name: str) -> Any:
