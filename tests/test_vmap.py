@@ -567,3 +567,22 @@ def test_a_graph_of_batched_cotangents():
     jac = pb.jacobian(lambda x: pb.sin(x) * x[0])
     same(found[0], pb.grad(lambda x: pb.sum(jac(x) ** 2))(W))
     same(found[1], pb.grad(lambda s: pb.sum((s @ jac(W)) ** 2))(np.eye(3)))
+
+
+def test_a_function_that_wrote_into_its_argument_does_not_run_again_for_each_entry():
+    class ScalesAndClips(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            x *= 2
+            if x.sum() > 0:  # must not run on what is doubled already
+                x -= 1
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g
+
+    with pytest.raises(RuntimeError) as caught:
+        pb.vmap(lambda x: ScalesAndClips.apply(x * 1))(pb.tensor([[1.0, 2.0], [3.0, -4.0]]))
+    assert any("wrote into its arguments" in note for note in caught.value.__notes__)
