@@ -202,7 +202,10 @@ def jacobian(
         return _columns(func, points, single, create_graph)
     points = _points(points, create_graph)
     alone, outputs = _call(func, points, "jacobian", strict)
-    rows = tuple([_jacobian_of(y, k, points, create_graph, strict, vectorize) for k, y in enumerate(outputs)])
+    if vectorize:
+        rows = tuple([_jacobian_at_once(y, points, create_graph) for y in outputs])
+    else:
+        rows = tuple([_jacobian_of(y, k, points, create_graph, strict) for k, y in enumerate(outputs)])
     rows = tuple([_finish(row, single, create_graph) for row in rows])
     return rows[0] if alone else rows
 
@@ -223,14 +226,17 @@ def _check_options(name: str, strategy: str, strict: bool, vectorize: bool) -> N
         )
 
 
-def _jacobian_of(
-    y: Any, number: int, points: tuple[Any, ...], create_graph: bool, strict: bool, vectorize: bool
-) -> tuple[Any, ...]:
+def _jacobian_at_once(y: Any, points: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
+    """One backward pass for all rows."""
+    if not y.requires_grad or not y._array.size:
+        return _jacobian_of(y, 0, points, create_graph, False)
+    blocks = pull_entries(y, lambda entry: _pull((entry,), points, (None,), create_graph))
+    return tuple([Recorded.xp.reshape(g, (*y.shape, *x.shape)) for g, x in zip(blocks, points, strict=True)])
+
+
+def _jacobian_of(y: Any, number: int, points: tuple[Any, ...], create_graph: bool, strict: bool) -> tuple[Any, ...]:
     xp = namespace(y._array)
     shape = tuple(y.shape)
-    if vectorize and y.requires_grad and y._array.size:
-        blocks = pull_entries(y, lambda entry: _pull((entry,), points, (None,), create_graph))
-        return tuple([Recorded.xp.reshape(g, (*shape, *x.shape)) for g, x in zip(blocks, points, strict=True)])
     rows = []
     for k in range(y._array.size):
         seed = xp.reshape(xp.arange(y._array.size) == k, shape)
