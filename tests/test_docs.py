@@ -373,6 +373,12 @@ def test_the_list_of_operators_is_that_of_the_registry(tmp_path):
     assert read(ROOT / "docs" / "operators.md") == read(page), f"run {script}"
 
 
+def test_the_list_of_torchs_names_is_what_is_offered(tmp_path):
+    script, page = ROOT / "docs" / "make_torch_names.py", tmp_path / "torch_names.md"
+    run_script(script, page)
+    assert read(ROOT / "docs" / "torch_names.md") == read(page), f"run {script}"
+
+
 def test_the_picture_of_the_readme_is_that_of_its_program(tmp_path):
     run_page(read(PAGES[0]))
     assert (tmp_path / "sinh.svg").read_bytes() == (ROOT / "docs" / "pictures" / "sinh.svg").read_bytes()

@@ -13,6 +13,7 @@ from pullback.autograd import (
     set_detect_anomaly,
     set_grad_enabled,
 )
+from pullback.torch._grad_modes import _is_multithreading_enabled as is_multithreading_enabled
 from pullback.torch._grad_modes import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "graph",
     "inference_mode",
     "is_grad_enabled",
+    "is_multithreading_enabled",
     "no_grad",
     "once_differentiable",
     "set_detect_anomaly",
