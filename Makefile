@@ -43,7 +43,7 @@ types: $(VENV)/.installed-lint ## check the types of the package
 bench: $(VENV)/.installed ## time pullback against hand-written NumPy (and torch, HIPS autograd if .venv has them)
 	@$(BIN)/python benchmarks/chain.py
 	@$(BIN)/python benchmarks/large.py
-	@$(BIN)/python benchmarks/numpy_door.py
+	@$(BIN)/python benchmarks/doors.py
 	@$(BIN)/python benchmarks/import_time.py
 
 clean: ## remove .venv, caches and build products

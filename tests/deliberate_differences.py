@@ -17,17 +17,14 @@ DELIBERATE = {
     "a87": "differentiating a once_differentiable Function twice raises; torch gives a wrong number silently",
     "q4": "mark_dirty called twice: the first input is written but no longer declared, which is refused (see a42)",
     # -------------------------------------------------------------------------------- engine
-    "e16": "a leaf whose .data changed its shape before backward: a gradient of the old shape is refused",
+    "e16": "x.data = ... counts as a write, so that what was saved of x is stale: _version is 1",
     "l5": "a cotangent handed to backward is copied before it is written: the caller's seed stays as it was",
     "l36": "what inference_mode makes are ordinary Tensors, so is_inference() is False",
     "l37": "a view whose base became a leaf afterwards is no leaf: its gradient flows to the base",
     "l41": "nodes can be weakly referenced; an output kept on ctx is held weakly, so no garbage collection is needed",
     "m10": "a captured Tensor that has a history keeps it: apply returns an alias instead of the Tensor itself",
-    "n4": "something else than a Tensor among the inputs is a TypeError",
     # -------------------------------------------------------------------------------- forward mode
     "k6": "a Function without jvp has a forward mode all the same: it is derived from backward, or refused with a lesson",
-    # -------------------------------------------------------------------------------- hooks
-    "c10c": "a post-accumulate hook that returns something gets one error, whatever the type of what it returned",
     # -------------------------------------------------------------------------------- modes, in-place, views
     "d6": "what inference_mode makes are ordinary Tensors: they may be saved, written and asked for gradients",
     "e7": "a view made without recording does not require gradients; writing through it is refused as in torch",
@@ -44,5 +41,4 @@ DELIBERATE = {
     "o19": "a backward that leaves the graph through NumPy has no second derivative; torch gives a wrong number",
 }
 
-NOT_OFFERED: dict[str, str] = {
-}
+NOT_OFFERED: dict[str, str] = {}

@@ -3,6 +3,7 @@
 import collections
 import contextvars
 import threading
+import types
 import warnings
 
 import numpy as np
@@ -134,8 +135,8 @@ def test_a_gradient_may_be_set_reset_and_is_checked():
     for wrong, kind, words in (
         (3.0, TypeError, ["expected to be a Tensor or None", "float"]),
         (x, RuntimeError, ["as its own grad"]),
-        (pb.tensor([1.0]), RuntimeError, ["different size", "(1,)", "(2,)"]),
-        (pb.tensor([1.0, 1.0], dtype="float32"), RuntimeError, ["different type", "float32", "float64"]),
+        (pb.tensor([1.0]), RuntimeError, ["a gradient of size", "[1]", "[2]"]),
+        (pb.tensor([1.0, 1.0], dtype="float32"), RuntimeError, ["a gradient with dtype", "float32", "float64"]),
     ):
         with teaches(kind, *words, notes=["Write instead"]):
             x.grad = wrong
@@ -280,12 +281,9 @@ def test_dict_inputs_give_a_dict():
     x, w = leaf(2.0), leaf(3.0)
     found = grad(x * w, {"x": x, "w": w})
     assert {name: g.item() for name, g in found.items()} == {"x": 3.0, "w": 2.0}
-    ordered = grad(x * w, collections.OrderedDict(w=w, x=x))
-    assert list(ordered) == ["w", "x"]
-    with teaches(TypeError, "inputs must be Tensors, a sequence or a dict", "mappingproxy"):
-        import types
-
-        grad(x * w, types.MappingProxyType({"x": x}))
+    for other in (collections.OrderedDict(w=w, x=x), types.MappingProxyType({"x": x})):
+        with teaches(TypeError, "inputs must be Tensors, a sequence or a dict", type(other).__name__):
+            grad(x * w, other)
 
 
 def test_equal_outputs_and_an_output_that_is_the_input():
@@ -456,7 +454,7 @@ class TestBadInput:
             grad(wrong, self.x)
         with teaches(TypeError, "expected a Tensor", kind, notes=["pullback.tensor"]):
             grad(self.x * 1, wrong, ones_like(self.x))
-        with teaches(TypeError, "Tensor", kind, notes=["pullback.tensor"]):
+        with teaches(RuntimeError, "Tensor", kind, notes=["pullback.tensor"]):  # the type that torch raises
             grad(self.x * 1, [self.x, wrong], ones_like(self.x))
         with teaches(TypeError, "Tensor", kind, notes=["pullback.tensor"]):
             backward([leaf(1.0), wrong])

@@ -926,3 +926,21 @@ def test_a_function_may_compute_on_numpy_in_forward_mode():
 
     with fw.dual_level():
         assert tangent(Square.apply(dual(3.0, 1.0))) == 6.0
+
+
+def test_containers_on_ctx_keep_the_tangents_of_inputs_beside_recomputed_values():
+    class Cubic(pb.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.kept = {"square": x * x, "inputs": [x, (y,)]}
+            return ctx.kept["square"] * y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, (y,) = ctx.kept["inputs"]
+            return 2 * g * x * y, g * ctx.kept["square"]
+
+    with fw.dual_level():
+        x, y = dual(3.0, 1.0, requires_grad=True), dual(5.0, 10.0, requires_grad=True)
+        gx, gy = grad(Cubic.apply(x, y), (x, y), create_graph=True)
+        assert (tangent(gx), tangent(gy)) == (2 * 5.0 + 2 * 3.0 * 10.0, 2 * 3.0)

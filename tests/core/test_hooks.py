@@ -328,7 +328,11 @@ def test_post_accumulate_hooks_return_nothing_and_live_on_leaves():
     x = leaf(2.0)
     x.register_post_accumulate_grad_hook(lambda t: t)
     (x * x).backward()
-    x.register_post_accumulate_grad_hook(lambda t: 5)
+    handle = x.register_post_accumulate_grad_hook(lambda t: 5)
+    with teaches(TypeError, "hook returned 'int'", "post accumulate grad hooks should return None", notes=["in place"]):
+        (x * x).backward()
+    handle.remove()
+    x.register_post_accumulate_grad_hook(lambda t: t.grad)
     with teaches(RuntimeError, "post accumulate grad hooks should return None", notes=["in place"]):
         (x * x).backward()
     with teaches(RuntimeError, "cannot be registered on non-leaf tensors", notes=["register_hook"]):

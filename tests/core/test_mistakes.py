@@ -187,3 +187,15 @@ def test_a_result_of_no_dimensions_is_known_as_the_result(how):
     (second,) = grad(first, x)
     assert second.item() == first.item() == np.exp(0.5)
     assert len(runs) == 1
+
+
+def test_a_rule_that_writes_into_numpys_view_of_a_gradient_is_told_to_copy():
+    def halves(ctx, g):
+        array = g.numpy()
+        array /= 2
+        return pb.asarray(array)
+
+    x = leaf([1.0, 2.0])
+    y = function(lambda ctx, x: x * 1, halves).apply(x)
+    with teaches(ValueError, "read-only", notes=["clone().numpy()", "of a gradient"]):
+        y.sum().backward()

@@ -754,3 +754,33 @@ def test_arguments_are_kept_only_when_there_is_an_intermediate():
     assert kept(Product)
     assert kept(SavesIntermediate)
     assert Square is not Exp
+
+
+def test_what_leaves_the_graph_in_the_forward_of_an_inner_function_is_its_own_business():
+    class Inner(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            with pb.no_grad():
+                y = x * x
+            with pb.enable_grad():
+                constant = x.detach() * 0
+            ctx.save_for_backward(x)
+            return y * x + constant.detach()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 3 * g * x * x
+
+    class Outer(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * x * x / 4
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * Inner.apply(x)
+
+    np.testing.assert_allclose(values(derivatives(Outer.apply, leaf(X), 3)), [X**3, 3 * X**2, 6 * X])

@@ -659,3 +659,24 @@ FUNCTION_CALLS = [
 ]
 
 CALLS = [*UFUNC_CALLS, *FUNCTION_CALLS]
+
+#: What HIPS autograd 1.9 has rules for, in autograd.numpy, its linalg and its fft.
+# fmt: off
+HIPS = words("""
+absolute add amax amin angle arccos arccosh arcsin arcsinh arctan arctan2 arctanh array_split astype atleast_1d
+atleast_2d atleast_3d broadcast_to clip conjugate cos cosh cross cumsum deg2rad degrees diag diagonal diff divide dot
+dsplit einsum exp exp2 expand_dims expm1 fabs flipud fliplr fmax fmin full gradient hsplit hypot imag inner kron linspace
+log log10 log1p log2 logaddexp logaddexp2 matmul max maximum mean min minimum moveaxis multiply nan_to_num negative outer
+pad partition power prod rad2deg radians ravel real real_if_close reciprocal remainder repeat reshape roll rollaxis rot90
+sin sinc sinh sort split sqrt square squeeze std subtract sum swapaxes tan tanh tensordot tile trace transpose tril triu
+var vsplit where
+linalg.cholesky linalg.det linalg.eig linalg.eigh linalg.inv linalg.norm linalg.pinv linalg.slogdet linalg.solve linalg.svd
+fft.fft fft.fft2 fft.fftn fft.fftshift fft.ifft fft.ifft2 fft.ifftn fft.ifftshift fft.irfft fft.irfft2 fft.irfftn fft.rfft
+fft.rfft2 fft.rfftn
+all allclose any argmax argmin argpartition argsort argwhere around array_equal array_equiv ceil count_nonzero empty_like
+equal fix flatnonzero floor floor_divide full_like greater greater_equal isclose iscomplex iscomplexobj isfinite isinf
+isnan isneginf isposinf isreal less less_equal logical_and logical_not logical_or logical_xor ndim nonzero not_equal
+ones_like result_type rint round searchsorted shape sign size trunc zeros_like
+append concatenate stack vstack hstack column_stack select array
+""")
+# fmt: on

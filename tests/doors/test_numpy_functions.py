@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from doors.numpy_cases import CALLS, values, words
-from numeric import Call, check_order
+from doors.numpy_cases import CALLS, HIPS, values, words
+from numeric import Call, along, check_order, directions_like, slope
 from pullback import torch
 from pullback.core.tensor import Tensor, wrap
 from pullback.doors import numpy as door
@@ -126,6 +126,31 @@ def test_derivatives_are_those_of_the_values(call, order):
     check_order(made, order, np.random.default_rng(0))
 
 
+@pytest.mark.parametrize("call", [c for c in differentiable_calls() if set(functions_in(c)) & set(HIPS)])
+def test_third_derivatives_of_what_hips_autograd_has(call):
+    record, sample = record_of(call)
+    made = Call(record, sample) if "float32" not in call else in_double_precision(call)
+    if made.differentiable([Tensor(x, True) for x in made.arrays]):
+        check_order(made, 3, np.random.default_rng(0))
+
+
+def test_every_function_of_hips_autograd_has_a_call_of_third_order():
+    named = {name for call in differentiable_calls() for name in functions_in(call)}
+    assert set(HIPS) - named - CONSTANT_IN_HIPS == set()
+
+
+@pytest.mark.parametrize("call", list(differentiable_calls()))
+def test_a_result_without_gradient_does_not_depend_on_the_arguments(call):
+    """No function loses its graph: what has no gradient is constant between steps."""
+    made = Call(*record_of(call))
+    found = made([Tensor(x, True) for x in made.arrays])
+    direction = directions_like(made.arrays, np.random.default_rng(1))
+    for k, result in enumerate(found):
+        if isinstance(result.dtype, np.dtype) and result.dtype.kind in "fc" and not (isinstance(result, Tensor) and result.requires_grad):
+            change = slope(lambda t, k=k: made(along(made.arrays, direction, t))[k].astype(complex))
+            assert np.nanmax(np.abs(change), initial=0.0) < 1e-7
+
+
 def in_double_precision(call):
     """The same call with double precision in the place of single precision, where differences mean something."""
     return Call(*record_of(call.replace("float32", "float64")))
@@ -144,4 +169,12 @@ ELSEWHERE = frozenset(
     fromfunction fromiter fromstring full genfromtxt identity loadtxt ones tri zeros
     copyto fill_diagonal place put put_along_axis putmask
     array2string array_repr array_str save savetxt savez savez_compressed can_cast isnat row_stack clip""")
+)
+
+#: HIPS autograd knows that these have no derivative, or they are offered with like= and by writing.
+CONSTANT_IN_HIPS = frozenset(
+    words("""all around allclose any argmax argmin argpartition argsort argwhere array_equal array_equiv count_nonzero equal
+    flatnonzero full greater greater_equal isclose iscomplex iscomplexobj isfinite isinf isnan isneginf isposinf isreal
+    less less_equal logical_and logical_not logical_or logical_xor ndim nonzero not_equal ones_like result_type shape size
+    zeros_like array empty_like full_like searchsorted clip""")
 )

@@ -12,6 +12,7 @@ def torch(request):
     module = importlib.import_module(request.param)
     if request.param == "torch":
         _import_what_warns()
+        module.set_warn_always(True)
     yield module
     module.set_grad_enabled(True)
 

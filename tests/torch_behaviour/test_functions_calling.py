@@ -42,7 +42,6 @@ def test_an_instance_of_a_function_is_of_no_use(torch):
 
 
 @entry("A", "custom_function_vmap_defaults")
-@pytest.mark.xfail(reason="a branch of its own brings vmap", strict=False)
 def test_vmap_attributes_exist(torch):
     class Anything(torch.autograd.Function):
         pass

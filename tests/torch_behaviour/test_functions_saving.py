@@ -221,7 +221,7 @@ def test_none_from_backward_goes_through_built_in_operators(torch):
 
     x = torch.ones(2, requires_grad=True)
     Nothing.apply(x * x).sum().backward()
-    assert x.grad is None or x.grad.tolist() == [0.0, 0.0]
+    assert x.grad is None
 
 
 @entry("A", "save_output_nr")

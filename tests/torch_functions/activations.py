@@ -110,7 +110,7 @@ class HardSwish(Function):
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
-        return x * torch.clamp(x + 3, 0, 6) / 6
+        return x * F.relu6(x + 3) / 6
 
     @staticmethod
     def backward(ctx, grad):

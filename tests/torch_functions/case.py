@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +63,18 @@ class Case:
             array.dtype.kind in "fc" and not getattr(draw, "constant", False)
             for draw, array in zip(self.inputs, self.arrays(), strict=True)
         ]
+
+    def stands(self, order: int) -> bool:
+        """Whether pullback gives the derivatives of this order (0: the values)."""
+        return not self.refused or order < ("forward", "first", "second", "third").index(self.refused)
+
+    @contextmanager
+    def warned(self) -> Iterator[None]:
+        """Lets the warning pass that the case is known for, and no other."""
+        with warnings.catch_warnings():
+            if self.warns:
+                warnings.filterwarnings("ignore", self.warns)
+            yield
 
 
 def generator(name: str) -> np.random.Generator:

@@ -11,7 +11,7 @@ from types import ModuleType
 from torch_functions.case import Case
 
 HERE = Path(__file__).parent
-NOT_THEMES = {"case", "loading", "measure", "record", "test_corpus"}
+NOT_THEMES = {"case", "loading", "measure", "record", "test_corpus", "test_routes"}
 THEMES = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in NOT_THEMES)
 
 PLAIN = re.compile(r"^import torch$", re.MULTILINE)

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -24,25 +22,8 @@ from torch_functions.record import RECORDS, flat, record, verdict
 
 CASES = loading.cases("pullback")
 TORCH = json.loads(RECORDS.read_text())
-ORDERS = ("forward", "first", "second", "third")
 
 every_case = pytest.mark.parametrize("name", sorted(CASES))
-
-
-def stands(case: Case, order: int) -> bool:
-    """Whether the derivatives of this order are given."""
-    return not case.refused or order < ORDERS.index(case.refused)
-
-
-@contextmanager
-def warned(case: Case) -> Iterator[None]:
-    """The warning that the case is known for, and no other."""
-    if not case.warns:
-        yield
-        return
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", case.warns)
-        yield
 
 
 def same(found: list[np.ndarray], recorded: list[float], case: Case) -> None:
@@ -53,7 +34,7 @@ def check_differences(point: measure.Point, found: list[np.ndarray], order: int)
     """The derivatives are those of the order below."""
     tolerance = 30 * point.case.loose or 3e-7
     scale = np.sqrt(sum(np.sum(np.abs(g) ** 2) for g in found))
-    for attempt in range(2):
+    for attempt in range(1 if order == 3 else 2):
         along, slope = measure.by_differences(library, point, order, attempt)
         length = np.sqrt(sum(np.sum(np.abs(u) ** 2) for u in along))
         assert abs(measure.pairing(found, along) - slope) <= tolerance * (1 + scale * length)
@@ -62,14 +43,14 @@ def check_differences(point: measure.Point, found: list[np.ndarray], order: int)
 @every_case
 def test_values_and_first_gradients(name: str) -> None:
     case = CASES[name]
-    with warned(case):
-        if not stands(case, 0):
+    with case.warned():
+        if not case.stands(0):
             with pytest.raises(RuntimeError):
                 measure.start(library, case)
             return
         point = measure.start(library, case)
         same(measure.values(library, point), TORCH[name]["values"], case)
-        if not stands(case, 1):
+        if not case.stands(1):
             with pytest.raises(RuntimeError):
                 measure.derivatives(library, point, 1)
             return
@@ -80,15 +61,15 @@ def test_values_and_first_gradients(name: str) -> None:
 
 
 @every_case
-@pytest.mark.parametrize("order", [2, 3])
+@pytest.mark.parametrize("order", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_higher_derivatives(name: str, order: int) -> None:
     case = CASES[name]
-    if not stands(case, order - 1):
+    if not case.stands(order - 1):
         return
-    with warned(case):
+    with case.warned():
         point = measure.start(library, case)
-        if not stands(case, order):
-            with pytest.raises(RuntimeError, match=r"is refused|once_differentiable"):
+        if not case.stands(order):
+            with pytest.raises((RuntimeError, ValueError), match=r"is refused|once_differentiable|read-only"):
                 measure.derivatives(library, point, order)
             return
         found = measure.derivatives(library, point, order)

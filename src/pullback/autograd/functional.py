@@ -1,7 +1,8 @@
 """Jacobians, Hessians and their products, of functions of Tensors: torch's ``autograd.functional``.
 
 Every function takes ``func`` and its inputs (one Tensor or a tuple), differentiates at copies of the inputs, and
-returns results without a graph unless ``create_graph=True``.
+returns results without a graph unless ``create_graph=True``.  With ``strict=True`` a derivative that is zero because something
+does not depend on an input at all is an error.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pullback.autograd.strict import check_inputs, check_outputs, check_results, reaches
 from pullback.batching import pull_entries
+from pullback.core import forward as _forward  # noqa: F401 - operators find it once it is imported
 from pullback.core import tangents
 from pullback.core.arrays import namespace
 from pullback.core.differentiate import grad
@@ -20,6 +23,8 @@ from pullback.core.tensor import Tensor, wrap
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
+_OUTPUTS = "outputs of the user-provided function"
+
 
 def _as_tuple(values: Any, what: str, name: str) -> tuple[bool, tuple[Any, ...]]:
     """Whether a single Tensor was given, and the tuple of Tensors."""
@@ -27,11 +32,11 @@ def _as_tuple(values: Any, what: str, name: str) -> tuple[bool, tuple[Any, ...]]
     found = (values,) if single else values
     for k, value in enumerate(found):
         if not isinstance(value, Tensor):
-            at = "" if single else f" at index {k}"
+            which = f"given {what.split()[0]} has" if single else f"value at index {k} has"
             raise lesson(
                 TypeError,
-                f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the "
-                f"given {what.split()[0]}{at} has type {type(value)}.",
+                f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the {which} type "
+                f"{type(value)}.",
                 instead="a Tensor, or a tuple of Tensors.",
             )
     return single, found
@@ -52,17 +57,29 @@ def without_graph(x: Any) -> Any:
     return tangents.settled(x) if tangents.carries(x) else x.detach()
 
 
-def _call(func: Callable[..., Any], points: tuple[Any, ...], name: str) -> tuple[bool, tuple[Any, ...]]:
-    return _as_tuple(func(*points), "outputs of the user-provided function", name)
+def _call(func: Callable[..., Any], points: tuple[Any, ...], name: str, strict: bool) -> tuple[bool, tuple[Any, ...]]:
+    single, outputs = _as_tuple(func(*points), _OUTPUTS, name)
+    if strict:
+        check_outputs(outputs)
+    return single, outputs
 
 
-def _pull(outputs: Any, points: Any, seeds: Any, create_graph: bool) -> tuple[Any, ...]:
-    """``grad`` with zeros for whatever does not take part, also where no output has a graph at all."""
+def _pull(outputs: Any, points: Any, seeds: Any, create_graph: bool, strict: str = "") -> tuple[Any, ...]:
+    """``grad`` with zeros for whatever does not take part, also where no output has a graph at all.
+
+    `strict` names what is pulled back, where an input that it does not depend on is an error.
+    """
     pairs = [(y, v) for y, v in zip(outputs, seeds, strict=True) if y.requires_grad]
     if not pairs:
+        if strict and points:
+            check_inputs((None,) * len(points), strict)
         return tuple([_zeros(x) for x in points])
     ys, vs = zip(*pairs, strict=True)
-    return grad(ys, points, vs, retain_graph=True, create_graph=create_graph, materialize_grads=True)
+    if not strict:
+        return grad(ys, points, vs, retain_graph=True, create_graph=create_graph, materialize_grads=True)
+    found = grad(ys, points, vs, retain_graph=True, create_graph=create_graph, allow_unused=True)
+    check_inputs([g if there else None for g, there in zip(found, reaches(ys, points), strict=True)], strict)
+    return found
 
 
 def _zeros(x: Any) -> Any:
@@ -74,29 +91,35 @@ def _finish(values: tuple[Any, ...], single: bool, create_graph: bool) -> Any:
     return found[0] if single else tuple(found)
 
 
-def _vectors(v: Any, like: tuple[Any, ...], what: str) -> tuple[Any, ...]:
+_OF_INPUT = "input to the user-provided function is"
+_OF_OUTPUT = "user-provided function returns"
+
+
+def _vectors(v: Any, like: tuple[Any, ...], what: str, name: str = "", single: bool = False) -> tuple[Any, ...]:
     """The given vectors, checked against what they multiply; ones for a single element."""
     if v is None:
         if len(like) != 1 or like[0]._array.size != 1:
             raise lesson(
                 RuntimeError,
-                f"The vector v can only be None if {what} is a single Tensor with a single element.",
+                f"The vector v can only be None if the {what} a single Tensor with a single element.",
                 instead="a Tensor (or a tuple) of the same shape.",
             )
         return (wrap(type(like[0]), namespace(like[0]._array).ones_like(like[0]._array)),)
-    vectors = (v,) if isinstance(v, Tensor) else tuple(v)
+    _, vectors = _as_tuple(v, "v", name) if name else (False, (v,) if isinstance(v, Tensor) else tuple(v))
     if len(vectors) != len(like):
+        only = "The given v should contain a single Tensor."
         raise lesson(
             RuntimeError,
-            f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}.",
-            instead=f"one vector for each Tensor of {what}.",
+            only if single else f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}.",
+            instead=f"one vector for each Tensor that the {what}.",
         )
-    for vector, x in zip(vectors, like, strict=True):
+    for k, (vector, x) in enumerate(zip(vectors, like, strict=True)):
         if tuple(vector.shape) != tuple(x.shape):
+            which = "v" if len(like) == 1 else f"Entry {k} in v"
             raise lesson(
                 RuntimeError,
-                f"v has invalid size: should be {tuple(x.shape)} but got {tuple(vector.shape)}.",
-                instead=f"a vector of the shape of its Tensor of {what}.",
+                f"{which} has invalid size: should be {x.shape} but got {vector.shape}.",
+                instead="a vector of the shape of what it multiplies.",
                 got=vector.shape,
             )
     return vectors
@@ -104,12 +127,21 @@ def _vectors(v: Any, like: tuple[Any, ...], what: str) -> tuple[Any, ...]:
 
 @enable_grad()
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """The value of `func`, and the vector-Jacobian product ``vᵀ J`` in the shape of the inputs."""
+    """The value of `func`, and the vector-Jacobian product ``vᵀ J`` in the shape of the inputs.
+
+    Examples
+    --------
+    >>> import pullback as pb
+    >>> pb.autograd.functional.vjp(lambda x: x * x, pb.tensor([1.0, 2.0]), pb.tensor([1.0, 10.0]))[1].tolist()
+    [2.0, 40.0]
+    """
     single, points = _as_tuple(inputs, "inputs", "vjp")
     points = _points(points, create_graph)
-    alone, outputs = _call(func, points, "vjp")
-    _check_strict(outputs, points, strict)
-    products = _pull(outputs, points, _vectors(v, outputs, "the user-provided function's output"), create_graph)
+    alone, outputs = _call(func, points, "vjp", strict)
+    vectors = _vectors(v, outputs, _OF_OUTPUT, "vjp", alone)
+    products = _pull(outputs, points, vectors, create_graph, "output" if strict else "")
+    if strict and create_graph:
+        check_results(products, "jacobian")
     return _finish(outputs, alone, create_graph), _finish(products, single, create_graph)
 
 
@@ -118,34 +150,23 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     """The value of `func`, and the Jacobian-vector product ``J v`` in the shape of the outputs.
 
     Pulls back twice: ``u ↦ uᵀ J`` is linear in u, and its own vector-Jacobian product is ``J v``.
+
+    Examples
+    --------
+    >>> import pullback as pb
+    >>> pb.autograd.functional.jvp(lambda x: x * x, pb.tensor([1.0, 2.0]), pb.tensor([1.0, 10.0]))[1].tolist()
+    [2.0, 40.0]
     """
-    _, points = _as_tuple(inputs, "inputs", "jvp")
+    single, points = _as_tuple(inputs, "inputs", "jvp")
     points = _points(points, create_graph)
-    vectors = _vectors(v, points, "the input to the user-provided function")
-    alone, outputs = _call(func, points, "jvp")
-    _check_strict(outputs, points, strict)
+    vectors = _vectors(v, points, _OF_INPUT, "jvp", single)
+    alone, outputs = _call(func, points, "jvp", strict)
     seeds = tuple([_zeros(y).requires_grad_() for y in outputs])
-    products = _pull(outputs, points, seeds, True)
-    tangents = _pull(products, seeds, vectors, create_graph)
-    return _finish(outputs, alone, create_graph), _finish(tangents, alone, create_graph)
-
-
-def _check_strict(outputs: tuple[Any, ...], points: tuple[Any, ...], strict: bool) -> None:
-    if not strict:
-        return
-    for k, y in enumerate(outputs):
-        found = (None,) * len(points)
-        if y.requires_grad:
-            seed = wrap(type(y), namespace(y._array).ones_like(y._array))
-            found = grad(y, points, seed, retain_graph=True, allow_unused=True)
-        for i, g in enumerate(found):
-            if g is None:
-                raise lesson(
-                    RuntimeError,
-                    f"Output {k} of the user-provided function is independent of input {i}. "
-                    "This is not allowed in strict mode.",
-                    instead="strict=False, which gives zeros.",
-                )
+    products = _pull(outputs, points, seeds, True, "output" if strict else "")
+    found = _pull(products, seeds, vectors, create_graph)
+    if strict and create_graph:
+        check_results(found, "jacobian")
+    return _finish(outputs, alone, create_graph), _finish(found, alone, create_graph)
 
 
 @enable_grad()
@@ -159,6 +180,12 @@ def jacobian(
 ) -> Any:
     """All partial derivatives of `func`.
 
+    Parameters
+    ----------
+    strategy
+        ``"reverse-mode"``: one backward pass per element of the outputs; ``"forward-mode"``: one run of `func` per element of
+        the inputs.
+
     Returns
     -------
     Tensor of shape ``output.shape + input.shape``; with several inputs or outputs, tuples of them (outputs outside).
@@ -169,15 +196,36 @@ def jacobian(
     >>> pb.autograd.functional.jacobian(lambda x: x * x, pb.tensor([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
+    _check_options("jacobian", strategy, strict, vectorize)
     single, points = _as_tuple(inputs, "inputs", "jacobian")
+    if strategy == "forward-mode" and tangents.current_level() is None:
+        return _columns(func, points, single, create_graph)
     points = _points(points, create_graph)
-    alone, outputs = _call(func, points, "jacobian")
-    _check_strict(outputs, points, strict)
-    rows = tuple([_finish(_jacobian_of(y, points, create_graph, vectorize), single, create_graph) for y in outputs])
+    alone, outputs = _call(func, points, "jacobian", strict)
+    rows = tuple([_jacobian_of(y, k, points, create_graph, strict, vectorize) for k, y in enumerate(outputs)])
+    rows = tuple([_finish(row, single, create_graph) for row in rows])
     return rows[0] if alone else rows
 
 
-def _jacobian_of(y: Any, points: tuple[Any, ...], create_graph: bool, vectorize: bool) -> tuple[Any, ...]:
+def _check_options(name: str, strategy: str, strict: bool, vectorize: bool) -> None:
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise lesson(
+            AssertionError,
+            f'Expected strategy to be either "forward-mode" or "reverse-mode", but got {strategy!r}.',
+            instead='"forward-mode" for few inputs and many outputs, "reverse-mode" otherwise.',
+        )
+    if strict and (vectorize or strategy == "forward-mode"):
+        raise lesson(
+            RuntimeError,
+            f"{name}: `strict=True` and `vectorized=True` (or forward mode) are not supported together.",
+            why="what does not depend on an input is told by its graph, which neither has.",
+            instead="strict=False, or vectorize=False with the reverse-mode strategy.",
+        )
+
+
+def _jacobian_of(
+    y: Any, number: int, points: tuple[Any, ...], create_graph: bool, strict: bool, vectorize: bool
+) -> tuple[Any, ...]:
     xp = namespace(y._array)
     shape = tuple(y.shape)
     if vectorize and y.requires_grad and y._array.size:
@@ -187,7 +235,10 @@ def _jacobian_of(y: Any, points: tuple[Any, ...], create_graph: bool, vectorize:
     for k in range(y._array.size):
         seed = xp.reshape(xp.arange(y._array.size) == k, shape)
         seed = wrap(type(y), xp.astype(seed, y._array.dtype))
-        rows.append(_pull((y,), points, (seed,), create_graph))
+        row = _pull((y,), points, (seed,), create_graph, f"output {number}" if strict else "")
+        if strict and create_graph:
+            check_results(row, "jacobian")
+        rows.append(row)
     nx = Recorded.xp
     if not rows:
         return tuple([wrap(type(x), xp.zeros((*shape, *x.shape), dtype=x._array.dtype)) for x in points])
@@ -195,17 +246,50 @@ def _jacobian_of(y: Any, points: tuple[Any, ...], create_graph: bool, vectorize:
     return tuple([nx.reshape(nx.stack(list(c)), (*shape, *x.shape)) for c, x in zip(columns, points, strict=True)])
 
 
-def _scalar(func: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _columns(func: Callable[..., Any], inputs: tuple[Any, ...], single: bool, create_graph: bool) -> Any:
+    """The Jacobians in forward mode: every element of the inputs is moved in turn."""
+    plain = tuple([x if create_graph and x.requires_grad else wrap(type(x), x._array) for x in inputs])
+    tangents.enter()
+    try:
+        alone, outputs = _as_tuple(func(*plain), _OUTPUTS, "jacobian")
+        blocks = [[_moved(func, plain, number, k) for k in range(x._array.size)] for number, x in enumerate(plain)]
+        nx = Recorded.xp
+        rows = []
+        for position, y in enumerate(outputs):
+            row = []
+            for x, block in zip(plain, blocks, strict=True):
+                shape = (*y.shape, *x.shape)
+                xp = namespace(y._array)
+                empty = wrap(type(y), xp.zeros(shape, dtype=y._array.dtype))
+                row.append(nx.reshape(nx.stack([c[position] for c in block], axis=-1), shape) if block else empty)
+            rows.append(_finish(tuple(row), single, create_graph))
+    finally:
+        tangents.leave()
+    return rows[0] if alone else tuple(rows)
+
+
+def _moved(func: Callable[..., Any], plain: tuple[Any, ...], number: int, k: int) -> list[Any]:
+    """The tangents of the outputs, where one element of one input moves."""
+    x = plain[number]
+    xp = namespace(x._array)
+    direction = xp.astype(xp.reshape(xp.arange(x._array.size) == k, tuple(x.shape)), x._array.dtype)
+    dual = tangents.make(x, wrap(type(x), direction), tangents.current_level())  # type: ignore[arg-type]
+    _, outputs = _as_tuple(func(*plain[:number], dual, *plain[number + 1 :]), _OUTPUTS, "jacobian")
+    return [tangents.tangent_of(y) if tangents.carries(y) else _zeros(y) for y in outputs]
+
+
+def _scalar(func: Callable[..., Any], name: str, strict: bool) -> Callable[..., Any]:
     """`func`, checked to return a single number."""
 
     def checked(*points: Any) -> Any:
-        alone, outputs = _call(func, points, name)
+        alone, outputs = _call(func, points, name, strict)
         if not alone or outputs[0]._array.size != 1:
-            raise lesson(
-                RuntimeError,
-                f"The Tensor returned by the function given to {name} should contain a single element",
-                instead="a function that returns one number, for example a sum.",
+            what = (
+                f"The Tensor returned by the function given to {name} should contain a single element"
+                if alone
+                else f"The function given to {name} should return a single Tensor"
             )
+            raise lesson(RuntimeError, what, instead="a function that returns one number, for example a sum.")
         return Recorded.xp.reshape(outputs[0], ()) if outputs[0].shape else outputs[0]
 
     return checked
@@ -228,28 +312,41 @@ def hessian(
     >>> pb.autograd.functional.hessian(lambda x: (x * x * x).sum(), pb.tensor([1.0, 2.0])).tolist()
     [[6.0, 0.0], [0.0, 12.0]]
     """
+    _check_options("hessian", outer_jacobian_strategy, strict, vectorize)
     single, points = _as_tuple(inputs, "inputs", "hessian")
-    scalar = _scalar(func, "hessian")
+    scalar = _scalar(func, "hessian", strict)
 
     def gradient(*xs: Any) -> Any:
-        found = _pull((scalar(*xs),), xs, (None,), True)
+        places = tuple([x if x.requires_grad else point(x) for x in xs])  # in forward mode they have none yet
+        found = _pull((scalar(*places),), places, (None,), True, "output" if strict else "")
+        if strict:
+            check_results(found, "hessian")
         return found[0] if single else found
 
-    return jacobian(gradient, inputs if single else points, create_graph, strict, vectorize)
+    return jacobian(gradient, inputs if single else points, create_graph, strict, vectorize, outer_jacobian_strategy)
+
+
+def _hessian_product(name: str, func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool) -> Any:
+    single, points = _as_tuple(inputs, "inputs", name)
+    points = _points(points, create_graph)
+    vectors = _vectors(v, points, _OF_INPUT, name, single)
+    output = _scalar(func, name, strict)(*points)
+    gradient = _pull((output,), points, (None,), True, "output" if strict else "")
+    if strict:
+        check_results(gradient, "hessian")
+    products = _pull(gradient, points, vectors, create_graph)
+    if strict and create_graph:
+        check_results(products, "product")
+    return _finish((output,), True, create_graph), _finish(products, single, create_graph)
 
 
 @enable_grad()
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """The value of `func`, and the product ``vᵀ H`` with its Hessian."""
-    single, points = _as_tuple(inputs, "inputs", "vhp")
-    points = _points(points, create_graph)
-    vectors = _vectors(v, points, "the input to the user-provided function")
-    output = _scalar(func, "vhp")(*points)
-    gradient = _pull((output,), points, (None,), True)
-    products = _pull(gradient, points, vectors, create_graph)
-    return _finish((output,), True, create_graph), _finish(products, single, create_graph)
+    return _hessian_product("vhp", func, inputs, v, create_graph, strict)
 
 
+@enable_grad()
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """The value of `func`, and the product ``H v`` with its Hessian (which is symmetric, so this is `vhp`)."""
-    return vhp(func, inputs, v, create_graph, strict)
+    return _hessian_product("hvp", func, inputs, v, create_graph, strict)

@@ -197,8 +197,11 @@ class Ctx(Node):
     # ------------------------------------------------------------------------------------------ as a mode, in forward
     @property
     def _settings(self) -> Any:
-        """Those of the mode around, and this ctx: a plain mode entered inside forward still belongs to it."""
-        return self._outer._settings.replace(function=self)
+        """Those of the mode around, and this ctx: a plain mode entered inside forward still belongs to it.
+
+        Whoever watches around does not: what leaves the graph in here is the business of this Function and its rule.
+        """
+        return self._outer._settings.replace(function=self, watcher=None)
 
     def _leaves(self, tensor: Tensor, how: str) -> None:
         """A value left the graph inside forward: allowed, and noted."""

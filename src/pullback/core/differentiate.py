@@ -40,7 +40,10 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The place of a Tensor in the graph, as it is now: later in-place writes to the Tensor do not move it."""
+    """The place of a Tensor in the graph, as it is now: later in-place writes to the Tensor do not move it.
+
+    An edge keeps the graph alive, not the values of the Tensor.
+    """
     edge = tensor._resolved()
     if edge is None:
         raise lesson(
@@ -48,7 +51,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             "It is not possible to get the gradient edge for a Tensor that does not require gradients",
             instead="ask for gradients where the Tensor is made: tensor(..., requires_grad=True).",
         )
-    return GradientEdge(edge[0], edge[1], tensor)
+    return GradientEdge(*edge)
 
 
 def backward(
@@ -102,7 +105,7 @@ def _backward(
     outputs = _as_tuple(tensors)
     targets = None
     if inputs is not None:
-        wanted = _as_tuple(list(inputs.values()) if isinstance(inputs, dict) else inputs)
+        wanted = _as_tuple(list(inputs.values()) if _is_dict(inputs) else inputs)
         if not wanted:
             raise lesson(
                 RuntimeError,
@@ -164,7 +167,7 @@ def grad(
     >>> pb.autograd.grad(x * x, x)
     (tensor(6.),)
     """
-    if isinstance(inputs, dict):
+    if _is_dict(inputs):
         values = grad(
             outputs,
             list(inputs.values()),
@@ -177,12 +180,6 @@ def grad(
             materialize_grads,
         )
         return dict(zip(inputs, values, strict=True))
-    if isinstance(inputs, Mapping):
-        raise lesson(
-            TypeError,
-            f"inputs must be Tensors, a sequence or a dict, but got {type(inputs).__name__}",
-            instead="dict(inputs), or a list of the Tensors.",
-        )
     if not only_inputs:
         warnings.warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True).", FutureWarning, stacklevel=2
@@ -219,6 +216,17 @@ def grad(
             nodes = [_edge_of_output(output, j)[0] for j, output in enumerate(outs)]
             raise unused(k, edge, nodes, unrecorded[k])
     return tuple(results)
+
+
+def _is_dict(inputs: Any) -> bool:
+    """True for a dict of inputs; other mappings are refused, because the answer would be none of their kind."""
+    if isinstance(inputs, Mapping) and type(inputs) is not dict:
+        raise lesson(
+            TypeError,
+            f"inputs must be Tensors, a sequence or a dict, but got {type(inputs).__name__}",
+            instead="dict(inputs), or a list of the Tensors.",
+        )
+    return isinstance(inputs, dict)
 
 
 def _own(found: Tensor, start: int, taken: dict[Any, Any]) -> Tensor:
@@ -261,7 +269,7 @@ def _run(
     if settings.log is not None:
         task.around = settings.log.around(task.around)
     roots = []
-    edges = [_edge_of_output(output, k) for k, output in enumerate(outputs)]
+    task.roots = edges = [_edge_of_output(output, k) for k, output in enumerate(outputs)]
     if OPEN and not create_graph:
         task.settle = dual.settle(edges, seeds)
         task.record = task.settle is not None
@@ -313,7 +321,7 @@ def _edge_of_input(x: Any, position: int) -> Any:
         return x.node, x.output_nr
     if not isinstance(x, Tensor):
         raise lesson(
-            TypeError,
+            RuntimeError,
             f"all inputs have to be Tensors or GradientEdges, but got {type(x).__name__}",
             instead="pullback.tensor(value, requires_grad=True) makes a Tensor.",
         )

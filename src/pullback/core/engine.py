@@ -19,7 +19,6 @@ from pullback.core.mistakes import explain_backward
 from pullback.core.places import story
 
 _task_numbers = itertools.count()
-first_of = operator.itemgetter(0)
 _current: contextvars.ContextVar[Pass | None] = contextvars.ContextVar("pullback backward pass", default=None)
 #: A backward pass started inside a backward pass (checkpoints, implicit layers) moves to a fresh stack this often.
 NESTING_PER_STACK = 40
@@ -56,7 +55,7 @@ class Pass:
     linear
         Under `record`: only how results depend on the cotangents matters, and what was saved counts as constant.
     roots
-        The edges at which the pass starts.
+        The edges at which the pass starts, for those who ask where it will go.
     kept
         What hooks on several Tensors keep for the length of the pass.
     """
@@ -103,7 +102,7 @@ class Pass:
         self.node: Node | None = None
         self.outer: Pass | None = None
         self.depth = 0
-        self.roots: tuple[Edge, ...] = ()
+        self.roots: Sequence[Edge] = ()
         self.reached: set[Node] | None = None
         self.kept: dict[Any, Any] | None = None
 
@@ -122,6 +121,18 @@ class Pass:
             return False
         return self.running is None or node in self.running or node in self.target_nodes  # type: ignore[operator]
 
+    def order(self) -> list[Node]:
+        """The nodes whose rules this pass runs, in the order in which it runs them."""
+        inner, leaves = reach(edge[0] for edge in self.roots)
+        closing: dict[Node | None, list[Node]] = {}
+        for leaf, last in leaves.items():
+            if self.target_nodes is None or (self.accumulate and leaf in self.target_nodes):
+                closing.setdefault(last, []).append(leaf)
+        found = closing.get(None, [])
+        for node in inner:
+            found += [node] * (self.running is None or node in self.running) + closing.get(node, [])
+        return found
+
 
 def current_pass() -> Pass | None:
     """The backward pass that is running in this context, if any."""
@@ -139,7 +150,6 @@ def run(roots: Sequence[tuple[Edge, Any]], task: Pass) -> Pass:
         What is asked for; its ``captured`` holds the answer at the end.
     """
     task.outer = _current.get()
-    task.roots = tuple(map(first_of, roots))
     if task.outer is not None:
         task.depth = task.outer.depth + 1
         if task.depth % NESTING_PER_STACK == 0:

@@ -42,6 +42,10 @@ class Gradients(Placed):
             self._check_grad(value)
         self._grad = value
 
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
     def _check_grad(self, value: Any) -> None:
         if not isinstance(value, Placed):
             raise lesson(
@@ -54,13 +58,13 @@ class Gradients(Placed):
         if value.shape != self.shape:
             raise lesson(
                 RuntimeError,
-                f"assigned grad has data of a different size: {tuple(value.shape)} for a Tensor of shape {tuple(self.shape)}",
+                f"attempting to assign a gradient of size {list(value.shape)} to a tensor of size {list(self.shape)}",
                 instead="a gradient of the Tensor's own shape.",
             )
         if value.dtype != self.dtype:
             raise lesson(
                 RuntimeError,
-                f"assigned grad has data of a different type: {value.dtype} for a Tensor of {self.dtype}",
+                f"attempting to assign a gradient with dtype {value.dtype} to a tensor of dtype {self.dtype}",
                 instead="cast the gradient to the Tensor's dtype first.",
             )
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from pullback.core.hooks import NOT_A_TENSOR as NOT_A_TENSOR
 from pullback.core.hooks import Hooks, register
@@ -60,6 +60,13 @@ class _Shown:
 
     def __get__(self, node: Any, kind: Any = None) -> Any:
         return self if node is None else self._get(node)
+
+
+class OutputMetadata(NamedTuple):
+    """What a node knows of one of its outputs."""
+
+    shape: tuple[int, ...]
+    dtype: Any
 
 
 class Node:
@@ -156,6 +163,11 @@ class Node:
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The edges as torch shows them: ``(node, output number)`` per Tensor argument, ``(None, 0)`` where no path is."""
         return tuple(edge or (None, 0) for edge in self._edges if edge is not NOT_A_TENSOR)
+
+    @property
+    def _input_metadata(self) -> tuple[OutputMetadata | None, ...]:
+        """Shape and dtype of each output, which are those of the cotangents that come in."""
+        return tuple(spec and OutputMetadata(*spec) for spec in self._specs)
 
     @property
     def metadata(self) -> dict[Any, Any]:

@@ -81,8 +81,12 @@ class AccumulateGrad(Node):
             for hook in list(self._hooks.after_accumulate.values()):
                 result = hook(self.variable)
                 if result is not None and result is not self.variable:
+                    a_tensor = isinstance(result, self._kind._base_class)
                     raise lesson(
-                        RuntimeError,
-                        "Tensor post accumulate grad hooks should return None.",
+                        RuntimeError if a_tensor else TypeError,
+                        "Tensor post accumulate grad hooks should return None."
+                        if a_tensor
+                        else f"expected Variable, but hook returned {type(result).__name__!r}; post accumulate grad hooks "
+                        "should return None",
                         instead="change tensor.grad in place inside the hook, and return nothing.",
                     )

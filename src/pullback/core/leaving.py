@@ -2,25 +2,34 @@
 
 A Tensor that requires gradients refuses arrays while recording, because what is computed from them would have no gradient.
 Inside a forward and a watched backward it gives them, and tells the mode.  Numbers leave freely, as in torch, except out of a
-function that a transform (`pullback.grad` and its like) differentiates: there nobody would see that the result is wrong.
+function that a transform (`pullback.grad` and its like) differentiates, and in the code of a library that computes with
+Tensors: there nobody would see that the result is wrong.
 """
 
 from __future__ import annotations
 
+import math
 import operator
+import sys
 from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, modes
+from pullback.core import arrays, modes, places
 from pullback.core.cuts import note_cut
 from pullback.core.dual import OPEN, dual_at
 from pullback.core.errors import lesson
 from pullback.core.graph import reach
 from pullback.core.placed import Placed
+from pullback.core.places import called_by_library, outside
 
 #: The calls of transforms that are running, in all threads: usually none, and numbers leave without further questions.
 running_transforms: set[int] = set()
+
+
+def way_out(library: str, name: str) -> str:
+    """What to write instead of a call of a library that leaves the graph; doors of libraries know more."""
+    return "x.detach() for the values; or a pullback.Function around the call, with a backward of its own."
 
 
 class Leaving(Placed):
@@ -35,6 +44,9 @@ class Leaving(Placed):
             self._keep_tangent(how, error)
         connected = self._edge is not None and self.requires_grad
         if connected and mode._recording and mode._settings.watcher is None:
+            call = called_by_library(sys._getframe(2))
+            if call is not None:
+                what, instead = f"{what} {call[0]}'s {call[1]}() does so.", way_out(*call)
             raise lesson(error, what, why=why, instead=instead)
         if connected or mode is not modes.ON:
             mode._leaves(self, how)
@@ -55,6 +67,8 @@ class Leaving(Placed):
         """Refuse while something that is being differentiated depends on this Tensor, and tell the mode otherwise."""
         if OPEN:
             self._keep_tangent(how, RuntimeError)
+        if places.of_library is not None and self._edge is not None:
+            self._refuse_library(how)
         self._cut(how)
         mode = modes.current()
         if running_transforms and self._edge is not None and mode._recording and mode._settings.watcher is None:
@@ -67,6 +81,21 @@ class Leaving(Placed):
                     instead="pullback's own functions: pullback.sin(x) for math.sin(x), pullback.stack([...]) to build an "
                     "array; a comparison (x > 0) to choose a branch; x.detach() first, for a number that is meant as a constant.",
                 )
+
+    def _refuse_library(self, how: str) -> None:
+        """Refuse where a library computes on with a number, and its user does not see that it left the graph."""
+        mode = modes.current()
+        if not (mode._recording and mode._settings.watcher is None and self.requires_grad):
+            return
+        frame = outside(sys._getframe(2))
+        if places.of_library(frame.f_code):  # type: ignore[misc]
+            library, name = called_by_library(frame) or ("a library", frame.f_code.co_name)
+            raise lesson(
+                RuntimeError,
+                f"{library}'s {name}() takes a number out of a Tensor that requires grad ({how})",
+                why="what is computed from the number counts as constant: the derivative would be silently wrong.",
+                instead=way_out(library, name),
+            )
 
     def numpy(self) -> Any:
         """The array as NumPy's.
@@ -161,6 +190,14 @@ class Leaving(Placed):
     def __int__(self) -> int:
         modes.current()._leaves(self, "int()")  # a step function: that its derivative is zero is true
         return int(self._item())
+
+    def __floor__(self) -> int:
+        modes.current()._leaves(self, "math.floor()")  # a step function, as int()
+        return math.floor(self._item())
+
+    def __ceil__(self) -> int:
+        modes.current()._leaves(self, "math.ceil()")
+        return math.ceil(self._item())
 
     def __complex__(self) -> complex:
         self._leave_as_value("complex()")

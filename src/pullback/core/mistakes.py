@@ -32,6 +32,52 @@ def explain_forward(operator: Any, error: BaseException) -> None:
             error.add_note(f"{place}.")
 
 
+def explain_call(error: BaseException, name: str, names: tuple[str, ...], args: Any, options: Any) -> None:
+    """Add to an error of an operator which call it was, and what its arguments were.
+
+    Parameters
+    ----------
+    names
+        The names of the arguments; where there are fewer, the last one stands for all others.
+    """
+    told = getattr(error, "_pullback_calls", ())  # by the operators that it came through
+    if name in told or len(told) == 2:
+        return
+    error._pullback_calls = (*told, name)  # type: ignore[attr-defined]
+    shown, described = [], []
+    for number, value in enumerate(args):
+        if number < len(names) and not names[number].startswith("*"):
+            argument = names[number]
+        else:
+            argument = f"{names[-1].lstrip('*')}[{number - len(names) + 1}]" if names else str(number)
+        array = getattr(value, "_array", value)
+        if hasattr(array, "dtype") and hasattr(array, "shape"):
+            shown.append(argument)
+            described.append(f"{argument} is {array.dtype} of shape {tuple(array.shape)}")
+        else:
+            shown.append(f"{argument}={_short(value)}")
+    shown += [f"{key}={_short(value)}" for key, value in options.items()]
+    error.add_note(f"Raised by {name}({', '.join(shown)}){': ' if described else ''}{', '.join(described)}.")
+
+
+def _short(value: Any) -> str:
+    """A value in one short line."""
+    text = " ".join(repr(value).split()) if not hasattr(value, "dtype") else f"an array of {value.dtype}"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def parameters_of(forward: Any) -> tuple[str, ...]:
+    """The names of what forward takes after ctx and by position; a starred one with its star."""
+    found = list(inspect.signature(forward).parameters.values())[1:]
+    return tuple(
+        [
+            f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name
+            for p in found
+            if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)
+        ]
+    )
+
+
 def not_a_result(operator: Any, result: Any, wanted: str, instead: str) -> TypeError:
     """The error for a forward without a result that could be differentiated."""
     kind = "None (is `return` missing?)" if result is None else type(result).__name__
@@ -99,6 +145,11 @@ def explain_backward(node: Any, error: Any) -> None:
         error.add_note(f"{defined_at(operator.backward)}.")
     if isinstance(error, (ValueError, IndexError)) and not node._saved_entries() and _reads_saved(error):
         error.add_note(f"{operator.__name__}.forward saved nothing: call ctx.save_for_backward(...) there.")
+    if _read_only(error):
+        error.add_note(
+            "What numpy() gives of a gradient, or of a Tensor that requires gradients, is read-only: others use that memory. "
+            "Write instead: into a copy, x.detach().clone().numpy()."
+        )
 
 
 def _told(error: BaseException) -> bool:

@@ -67,6 +67,8 @@ class Packed(SavedTensor):
                 instead="return the Tensor that pack was given, or an equal one.",
             )
         place = (node, self._place) if self.source == "output" else self._place  # holding the node would be a cycle
+        if place is None and value._edge is None:
+            return value
         return wrap(self.tensor, value._array, value._buffer, place)
 
 
@@ -95,13 +97,18 @@ def pack_entry(entry: Any, node: Any, hooks: SavedTensorHooks) -> Any:
     """One saved value as the hooks keep it; what is no Tensor stays as it is."""
     node._hook_table()  # unpacking may register hooks of this very node: never the short path
     if isinstance(entry, Tensor):
-        return _packed(entry, entry, entry._resolved(), "input", hooks)
+        return pack_tensor(entry, hooks)
     if entry.__class__ is SavedOutput:
         shown = wrap(entry.kind, entry._array, entry._buffer)
         return _packed(entry, shown, entry.position, "output", hooks)
     if isinstance(entry, SavedTensor):
         return _packed(entry, entry.tensor, entry._edge, entry.origin, hooks)
     return entry
+
+
+def pack_tensor(tensor: Tensor, hooks: SavedTensorHooks) -> Packed:
+    """A Tensor as the hooks keep it; what comes back has its place in the graph."""
+    return _packed(tensor, tensor, tensor._resolved(), "input", hooks)
 
 
 def _packed(entry: Any, shown: Tensor, place: Any, source: str, hooks: SavedTensorHooks) -> Any:

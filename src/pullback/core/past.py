@@ -1,17 +1,20 @@
-"""What stood in memory before it was written: remembered while a rule, or a second run of forward, is recorded.
+"""What stood in memory before it was written: remembered while a rule, or a second run of forward, is recorded, and where a
+library writes.
 
 Functions write into what they made themselves, ``p = softmax(x)`` and later ``p[rows, target] -= 1``, because nothing is recorded
 there.  Where it is recorded after all, softmax has saved its result, and the write would make it stale.  So the old content of
 each written region is kept beside the log, and a saved value that was overwritten is put together again when it is read.
+SciPy and its like write into their own arrays as well, ``x_max[~isfinite(x_max)] = 0``, whatever may have been saved.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pullback.core import modes
+from pullback.core import modes, places
 
 
 class Before(NamedTuple):
@@ -27,12 +30,19 @@ class Before(NamedTuple):
 def remember(tensor: Any) -> None:
     """Before a write to `tensor`: keep what stands there, if somebody may ask for it."""
     mode = modes.current()
-    if not mode._recording or mode._settings.watcher is None or not isinstance(tensor._array, np.ndarray):
+    if not mode._recording or not isinstance(tensor._array, np.ndarray):
+        return
+    if mode._settings.watcher is None and not _library_writes():
         return
     base = tensor if tensor._view is None else tensor._view.base
     buffer = tensor._shared_buffer()
     buffer.past = buffer.past or []
     buffer.past.append(Before(buffer.version + 1, tensor._array, tensor._array.copy(), id(base), base._resolved()))
+
+
+def _library_writes() -> bool:
+    asked = places.of_library
+    return asked is not None and asked(places.outside(sys._getframe(2)).f_code)
 
 
 def restored(buffer: Any, array: Any, version: int) -> Any:

@@ -11,9 +11,14 @@ import itertools
 import linecache
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+#: Says of code whether it is that of a library which computes with Tensors; ``None`` until one has asked for their namespace.
+of_library: Callable[[Any], bool] | None = None
 
 
 class _Familiar:
@@ -123,3 +128,34 @@ def defined_at(function: Any) -> str:
     if code is None or code.co_filename.startswith(_PACKAGE):
         return ""
     return f"{function.__qualname__} is defined at {code.co_filename}:{code.co_firstlineno}"
+
+
+#: Functions that wrap others: what they are called says nothing.
+_WRAPPERS = frozenset({"wrapper", "wrapped", "inner", "_wrapped", "__call__", "<lambda>", "<listcomp>", "<genexpr>"})
+
+
+def called_by_library(frame: Any) -> tuple[str, str] | None:
+    """An installed library in whose code `frame` is, outside this package, and its function that was called from elsewhere.
+
+    NumPy does not count: it asks Tensors what its functions mean, and where it does not, other words are needed.
+    """
+    frame = outside(frame)
+    while _root(frame) == "numpy" and frame.f_back is not None:
+        frame = frame.f_back
+    root = _root(frame)
+    if root is None or not _is_installed(frame.f_code.co_filename):
+        return None
+    names = []
+    while frame is not None and _root(frame) == root:
+        names.append(frame.f_code.co_name)
+        frame = frame.f_back
+    telling = [name for name in names if name not in _WRAPPERS and not name.endswith("_wrapper")]
+    return str(root), (telling or names)[-1]
+
+
+def _root(frame: Any) -> Any:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] or None
+
+
+def _is_installed(file: str) -> bool:
+    return f"{os.sep}site-packages{os.sep}" in file or f"{os.sep}dist-packages{os.sep}" in file

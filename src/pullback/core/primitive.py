@@ -18,7 +18,7 @@ from pullback.core.cuts import note_cut
 from pullback.core.dual import OPEN, dual_at
 from pullback.core.graph import NOT_A_TENSOR, next_number
 from pullback.core.guard import GUARDED_CALLS, call_forward
-from pullback.core.mistakes import not_a_result
+from pullback.core.mistakes import explain_call, not_a_result, parameters_of
 from pullback.core.outside import (
     UNKNOWN,
     is_library,
@@ -72,6 +72,8 @@ class Primitive:
     #: The only result is linear in all arrays together, and so the operator itself takes tangents to tangents.
     linear: ClassVar[bool] = False
     node_base: ClassVar[type] = PrimitiveNode
+    #: The name of the public function, as errors say it; the class's name when empty.
+    _called: ClassVar[str] = ""
     _node: ClassVar[type]
     #: How many more calls are watched for writes into arguments.
     _guarded: ClassVar[int]
@@ -160,6 +162,9 @@ class Primitive:
                 result = cls.forward(ctx, *bare_args, **options)
         except ReadOut as error:
             return batches.one_by_one(cls, args, options, error)
+        except Exception as error:
+            _explain(cls, error, bare_args, options)
+            raise
         if state is not None:
             note_changes(cls, state, True, [value for value in args if not isinstance(value, Tensor)])
         if objects is not None:
@@ -207,6 +212,9 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
             result = cls.forward(ctx, array, **options) if options else cls.forward(ctx, array)
     except ReadOut as error:
         return batches.one_by_one(cls, (x,), options, error)
+    except Exception as error:
+        _explain(cls, error, (array,), options)
+        raise
     if state is not None:
         note_changes(cls, state, True, ())
     if objects is not None:
@@ -257,6 +265,12 @@ def _apply_to_one(cls: Any, x: Tensor, options: Any) -> Any:
     if cls.view and views.is_alias(result, array):
         views.make_view(output, x, cls, options)
     return output
+
+
+def _explain(cls: Any, error: BaseException, args: Any, options: Any) -> None:
+    """Add to an error of forward which call it was; a user's own forward is seen in the traceback."""
+    if not cls._watched:
+        explain_call(error, cls._called or cls.__name__, parameters_of(cls.forward), args, options)
 
 
 def _tell_apart(args: Any, bare_args: list[Any], edges: list[Any]) -> Any:

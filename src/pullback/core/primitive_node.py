@@ -16,6 +16,8 @@ from pullback.core.attributes import hand_out
 from pullback.core.batches import LIVE, ReadOut
 from pullback.core.contents import changes, may_carry, plain, snapshot
 from pullback.core.dual import OPEN
+from pullback.core.engine import Pass
+from pullback.core.errors import lesson
 from pullback.core.graph import Freed, Node
 from pullback.core.lost import freed
 from pullback.core.masked import Masked, unmask
@@ -79,6 +81,20 @@ class PrimitiveNode(Node):
             else:
                 values.append(bare(entry, self))
         return tuple(values)
+
+    def __call__(self, *cotangents: Any) -> Any:
+        """Pull back through this node alone: Tensors, one per output, to Tensors, one per argument (``None`` without)."""
+        if len(cotangents) != len(self._specs):
+            raise lesson(
+                TypeError,
+                f"{self._name()} expected {len(self._specs)} arguments, got {len(cotangents)}",
+                instead="one gradient per output of the operation.",
+            )
+        task = Pass(modes.is_grad_enabled(), True, None)
+        given = [c if c is None or task.record else c._array for c in cotangents]
+        grads = [unmask(grad) for grad in self._pull(given, task)]
+        found = [g if g is None or isinstance(g, Tensor) else wrap(self._kind, g) for g in grads]
+        return found[0] if len(found) == 1 else tuple(found)
 
     def _pull(self, cotangents: list[Any], task: Any) -> Any:
         edges = self._edges

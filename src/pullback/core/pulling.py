@@ -255,7 +255,7 @@ class FunctionNode(Ctx):
         entries = super().saved_tensors if pull.entries is None else pull.entries
         pull.entries = tuple([dual.reopened(self, value, task) for value in entries])
         for name, (_, kept) in (self._kept or {}).items():
-            if kept and name not in pull.attributes:
+            if kept:
                 value = self._kept_attribute(name)
                 fresh = [dual.reopened(self, tensor, task) for tensor in tensors_in(value)]
                 pull.attributes[name] = rebuild(value, iter(fresh))

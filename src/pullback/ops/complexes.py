@@ -106,6 +106,8 @@ class Imag(Elementwise):
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
+        if not hasattr(x, "dtype"):  # a number of Python's
+            return x.imag
         if not arrays.is_complex(x.dtype):
             return ctx.xp.zeros_like(x)
         return ctx.xp.imag(x)

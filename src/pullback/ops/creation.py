@@ -13,11 +13,13 @@ from pullback.core.batches import LIVE
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor, wrap
 from pullback.ops.joining import stack
+from pullback.ops.named import named
 from pullback.ops.registry import MADE, Make, Sample, register
 from pullback.ops.shapes import as_shape, astype, broadcast_to, clone
 
 
 # ------------------------------------------------------------------------------------------------------------ from data
+@named
 def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A new Tensor with a copy of `data` (numbers, nested lists, arrays of any library).
 
@@ -53,6 +55,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False, device:
     return Tensor(array, requires_grad)
 
 
+@named
 def asarray(
     obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Any:
@@ -112,6 +115,7 @@ def from_numpy(array: Any) -> Tensor:
     return Tensor(_numeric(np.asarray(array)))
 
 
+@named
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A Tensor over the memory of another library's array (read-only, where that library says so).
 
@@ -168,24 +172,28 @@ def _fillable(array: Any, requires_grad: bool) -> Tensor:
     return Tensor(batches.fresh(array) if LIVE else array, requires_grad)
 
 
+@named
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of a shape (an integer or a tuple); float64 unless a dtype is given."""
     check_device(device)
     return _fillable(np.zeros(as_shape(shape), dtype=dtype), requires_grad)
 
 
+@named
 def ones(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of a shape (an integer or a tuple); float64 unless a dtype is given."""
     check_device(device)
     return _fillable(np.ones(as_shape(shape), dtype=dtype), requires_grad)
 
 
+@named
 def empty(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A Tensor of a shape whose entries are whatever the memory holds; float64 unless a dtype is given."""
     check_device(device)
     return _fillable(np.empty(as_shape(shape), dtype=dtype), requires_grad)
 
 
+@named
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """One value everywhere: a number, or a Tensor of no dimensions, which keeps its gradient."""
     check_device(device)
@@ -195,6 +203,7 @@ def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, 
     return _fillable(_numeric(np.full(as_shape(shape), fill_value, dtype=dtype)), requires_grad)
 
 
+@named
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -224,21 +233,25 @@ def _like(name: str, x: Any, dtype: Any, device: Any, requires_grad: bool, *valu
     return wrap(type(x), found).requires_grad_(requires_grad) if isinstance(x, Tensor) else found
 
 
+@named
 def zeros_like(x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
     """Zeros with the shape and (unless given) the dtype of `x`."""
     return _like("zeros_like", x, dtype, device, requires_grad)
 
 
+@named
 def ones_like(x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
     """Ones with the shape and (unless given) the dtype of `x`."""
     return _like("ones_like", x, dtype, device, requires_grad)
 
 
+@named
 def empty_like(x: Any, /, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
     """Whatever the memory holds, with the shape and (unless given) the dtype of `x`."""
     return _like("empty_like", x, dtype, device, requires_grad)
 
 
+@named
 def full_like(x: Any, /, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
     """One value everywhere, with the shape and (unless given) the dtype of `x`; a Tensor keeps its gradient."""
     if isinstance(fill_value, Tensor):
@@ -252,6 +265,7 @@ def _number(value: Any) -> Any:
     return value.item() if isinstance(value, Tensor) else value
 
 
+@named
 def arange(
     start: Any,
     /,
@@ -280,6 +294,7 @@ def arange(
     return found
 
 
+@named
 def linspace(
     start: Any,
     stop: Any,

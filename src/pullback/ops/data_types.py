@@ -11,6 +11,7 @@ from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor
 from pullback.ops.creation import no_samples
+from pullback.ops.named import named
 from pullback.ops.registry import register
 
 
@@ -48,6 +49,7 @@ def _dtype_of(value: Any) -> Any:
         return arrays.to_numpy_dtype(value)
 
 
+@named
 def finfo(type: Any, /) -> FloatingLimits:
     """The limits of a floating-point dtype; of a complex one, those of its parts.
 
@@ -77,6 +79,7 @@ def finfo(type: Any, /) -> FloatingLimits:
     return FloatingLimits(int(found.bits), eps, largest, smallest, normal, np.dtype(found.dtype))
 
 
+@named
 def iinfo(type: Any, /) -> IntegerLimits:
     """The limits of an integer dtype.
 
@@ -103,6 +106,7 @@ def iinfo(type: Any, /) -> IntegerLimits:
     return IntegerLimits(int(found.bits), int(found.max), int(found.min), dtype)
 
 
+@named
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether a dtype (or that of an array or Tensor) promotes to another without losing anything.
 
@@ -113,6 +117,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     return bool(np.can_cast(_dtype_of(from_), _dtype_of(to)))
 
 
+@named
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind.
 
@@ -132,6 +137,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return bool(np.isdtype(_dtype_of(dtype), tuple([k if isinstance(k, str) else _dtype_of(k) for k in kinds])))
 
 
+@named
 def result_type(*arrays_and_dtypes: Any) -> Any:
     """The dtype that arrays, Tensors, dtypes and Python numbers have in common; the numbers give way to the others.
 
@@ -143,6 +149,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     return np.result_type(*given)
 
 
+@named
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The shape that arrays of these shapes have after broadcasting.
 

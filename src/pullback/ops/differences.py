@@ -14,10 +14,12 @@ from pullback.ops.arithmetic import subtract
 from pullback.ops.comparison import not_equal
 from pullback.ops.indexing import key_of, read
 from pullback.ops.joining import concat
+from pullback.ops.named import named
 from pullback.ops.registry import Make, Sample, register
 from pullback.ops.shapes import broadcast_to, shape_of
 
 
+@named
 def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
     """Differences of neighbours along `axis`, `n` times: ``x[1:] - x[:-1]``.
 

@@ -15,6 +15,7 @@ from pullback.core.primitive import Primitive
 from pullback.core.tensor import Tensor
 from pullback.ops.axes import along
 from pullback.ops.indexing import embed, key_of, read
+from pullback.ops.named import named
 from pullback.ops.registry import Make, Sample, register
 
 #: The convention of factors that makes the inverse transform the adjoint.
@@ -113,6 +114,7 @@ def _length(x: Any, n: Any, axis: int) -> int:
     return n
 
 
+@named
 def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = "backward") -> Any:
     """The discrete Fourier transform along `axis`.
 
@@ -135,16 +137,19 @@ def fft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = "backward") -> 
     return Fft.apply(x, name="fft", n=_length(x, n, axis), axis=axis, norm=norm)
 
 
+@named
 def ifft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = "backward") -> Any:
     """The inverse of `fft`, with the same parameters."""
     return Fft.apply(x, name="ifft", n=_length(x, n, axis), axis=axis, norm=norm)
 
 
+@named
 def rfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = "backward") -> Any:
     """`fft` of real numbers: the first ``n // 2 + 1`` entries, which determine the others."""
     return Rfft.apply(x, n=_length(x, n, axis), axis=axis, norm=norm)
 
 
+@named
 def irfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = "backward") -> Any:
     """The inverse of `rfft`: `n` real numbers, an even number where it is not given."""
     n = 2 * (x.shape[axis] - 1) if n is None else int(n)

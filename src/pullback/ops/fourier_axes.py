@@ -13,6 +13,7 @@ from pullback.core.tensor import Tensor
 from pullback.ops.complexes import conj
 from pullback.ops.creation import check_device, no_samples
 from pullback.ops.fourier import OTHER, fft, ifft, irfft, rfft
+from pullback.ops.named import named
 from pullback.ops.registry import MADE, Make, Sample, register
 from pullback.ops.shapes import roll, shape_of
 
@@ -47,6 +48,7 @@ def _split_last(name: str, x: Any, s: Any, axes: Any) -> tuple[list[tuple[Any, i
     return places[:-1], places[-1]
 
 
+@named
 def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: Any = "backward") -> Any:
     """The discrete Fourier transform along several axes.
 
@@ -71,17 +73,20 @@ def fftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: Any = "backward") 
     return _one_after_the_other(fft, x, _lengths("fftn", x, s, axes), norm)
 
 
+@named
 def ifftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: Any = "backward") -> Any:
     """The inverse of `fftn`, with the same parameters."""
     return _one_after_the_other(ifft, x, _lengths("ifftn", x, s, axes), norm)
 
 
+@named
 def rfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: Any = "backward") -> Any:
     """`fftn` of real numbers: along the last of `axes` only the first half, which determines the other."""
     others, (n, axis) = _split_last("rfftn", x, s, axes)
     return _one_after_the_other(fft, rfft(x, n=n, axis=axis, norm=norm), others, norm)
 
 
+@named
 def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: Any = "backward") -> Any:
     """The inverse of `rfftn`: along the last of `axes` an even number of entries where it is not given."""
     others, (n, axis) = _split_last("irfftn", x, s, axes)
@@ -91,6 +96,7 @@ def irfftn(x: Any, /, *, s: Any = None, axes: Any = None, norm: Any = "backward"
 
 
 # ------------------------------------------------------------------------------------------------------------- Hermitian
+@named
 def hfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = "backward") -> Any:
     """The transform of numbers whose second half is the mirrored conjugate of the first, which is given: it is real.
 
@@ -105,9 +111,10 @@ def hfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = "backward") ->
     >>> pb.fft.hfft(pb.tensor([1.0, 0.5j, 0.0]))
     tensor([1., 2., 1., 0.])
     """
-    return irfft(conj(x), n=n, axis=axis, norm=OTHER[norm])
+    return irfft(conj(x) if n is None or n > 0 else x, n=n, axis=axis, norm=OTHER[norm])
 
 
+@named
 def ihfft(x: Any, /, *, n: Any = None, axis: int = -1, norm: Any = "backward") -> Any:
     """The inverse of `hfft`: the first half of the numbers whose transform is the real `x`."""
     return conj(rfft(x, n=n, axis=axis, norm=OTHER[norm]))
@@ -121,6 +128,7 @@ def _shifted(x: Any, axes: Any, steps: Any) -> Any:
     return roll(x, tuple([steps(shape[k]) for k in moved]), axis=moved)
 
 
+@named
 def fftshift(x: Any, /, *, axes: Any = None) -> Any:
     """`x` with the entry of frequency 0 moved to the middle along `axes` (all when left out).
 
@@ -131,11 +139,13 @@ def fftshift(x: Any, /, *, axes: Any = None) -> Any:
     return _shifted(x, axes, lambda n: n // 2)
 
 
+@named
 def ifftshift(x: Any, /, *, axes: Any = None) -> Any:
     """The inverse of `fftshift`."""
     return _shifted(x, axes, lambda n: -(n // 2))
 
 
+@named
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies of the entries of `fft`, for `n` samples at a distance of `d`.
 
@@ -147,6 +157,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None)
     return Tensor(np.fft.fftfreq(n, d).astype(np.float64 if dtype is None else dtype))
 
 
+@named
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies of the entries of `rfft`, for `n` samples at a distance of `d`."""
     check_device(device)

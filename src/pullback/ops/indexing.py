@@ -17,6 +17,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from pullback.core import arrays
 from pullback.core.primitive import Primitive
 from pullback.core.tensor import Tensor
+from pullback.ops.named import named
 from pullback.ops.registry import ATTRIBUTES, Make, Sample, register
 from pullback.ops.shapes import moveaxis, ravel, shape_of
 from pullback.ops.structure import moved, zero_elsewhere
@@ -57,6 +58,13 @@ class Key:
             return self
         entries = tuple([e.part(batch, k) if hasattr(e, "batch") else e for e in self.entries])
         return Key(tuple([int(e) if _is_integer(e) else e for e in entries]), False, self.unique)
+
+    def __repr__(self) -> str:
+        shown = [
+            f"an array of {e.dtype}" if hasattr(e, "dtype") else "..." if e is Ellipsis else repr(e)
+            for e in self.entries
+        ]
+        return f"[{', '.join(shown)}]"
 
     def read(self, array: Any) -> Any:
         """The entries of a bare array at this index."""
@@ -253,6 +261,7 @@ class Slice(Primitive):
     """``x[index]`` for integers, slices, None: a view.  vjp: x̄ = 0 everywhere, then ȳ at index"""
 
     node_name = "SliceBackward0"
+    _called = "getitem"
     view = True
     mask_rule = staticmethod(moved)
 
@@ -284,6 +293,7 @@ class Index(Primitive):
 
     linear = True
     node_name = "IndexBackward0"
+    _called = "getitem"
     mask_rule = staticmethod(moved)
 
     @staticmethod
@@ -385,6 +395,7 @@ def read_at(x: Any, key: Key) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------- along one axis
+@named
 def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     """The entries of `x` at the positions `indices` along `axis`; of all entries in C order when ``None``.
 
@@ -397,10 +408,18 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Any:
     -------
     A copy: the shape of `x` with that of `indices` in the place of `axis`.
     """
+    shape = shape_of(x)
+    axis = None if axis is None else normalize_axis_index(axis, len(shape))
+    try:
+        bare = _positions(indices)
+    except IndexError as error:
+        raise TypeError(*error.args) from None  # NumPy's take says so
     if axis is None:
-        x, axis = ravel(x), 0
-    axis = normalize_axis_index(axis, len(shape_of(x)))
-    bare = _positions(indices)
+        if len(shape) != 1 and isinstance(bare, np.ndarray) and bare.size:  # refused before `ravel` is recorded
+            count = math.prod(shape)
+            if bare.min() < -count or bare.max() >= count:
+                raise IndexError(f"an index of take() is out of bounds for an array of {count} entries")
+        x, axis = x if len(shape) == 1 else ravel(x), 0
     return Index.apply(x, key=Key((slice(None),) * axis + (bare,), False, arrays.size(bare) <= 1))
 
 
@@ -415,6 +434,7 @@ def _positions(indices: Any) -> Any:
     return bare
 
 
+@named
 def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Any:
     """For every line of `x` along `axis`, the entries at the positions that the same line of `indices` names.
 

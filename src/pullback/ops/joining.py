@@ -6,6 +6,7 @@ one joining of the cotangents, however many parts there are.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from pullback.core.primitive import Primitive
 from pullback.core.primitive_node import PrimitiveNode
 from pullback.core.tensor import Tensor
 from pullback.ops.indexing import Slice, key_of, read, take
+from pullback.ops.named import named
 from pullback.ops.registry import Make, Sample, register
 from pullback.ops.shapes import Expand, Reshape, as_shape, clone, ravel, shape_of
 from pullback.ops.structure import moved
@@ -73,6 +75,7 @@ class Stack(Primitive):
         return tuple([read(ct, along(ctx.axis, k)) if need else None for k, need in enumerate(needs)])
 
 
+@named
 def concat(xs: Sequence[Any], /, *, axis: int | None = 0) -> Any:
     """Arrays one after the other.
 
@@ -94,6 +97,7 @@ def concat(xs: Sequence[Any], /, *, axis: int | None = 0) -> Any:
     return Concat.apply(*xs, axis=axis)
 
 
+@named
 def stack(xs: Sequence[Any], /, *, axis: int = 0) -> Any:
     """Arrays of one shape side by side along the new axis number `axis` of the result.
 
@@ -177,6 +181,7 @@ def _parts(stops: tuple[int, ...], axis: int) -> list[Any]:
     return [along(axis, slice(start, stop)) for start, stop in zip((0, *stops), stops, strict=False)]
 
 
+@named
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The parts of `x` along `axis`, which they do not have any more; each shares memory with `x`.
 
@@ -187,6 +192,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     return Unstack.apply(x, axis=normalize_axis_index(axis, len(shape_of(x))))
 
 
+@named
 def split(x: Any, sizes: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """Consecutive parts of `x` along `axis`; each shares memory with `x`.
 
@@ -257,6 +263,7 @@ class Repeat(Primitive):
         return ctx.xp.sum(ctx.xp.reshape(ct, ctx.pieces), axis=ctx.axis + 1)
 
 
+@named
 def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
     """Every entry along `axis` repeated in place; the entries of all in C order when ``None``.
 
@@ -271,22 +278,22 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
     >>> pb.repeat(pb.tensor([1.0, 2.0]), 2)
     tensor([1., 1., 2., 2.])
     """
-    if axis is None:
-        x, axis = ravel(x), 0
-    length = shape_of(x)[axis]
-    axis = normalize_axis_index(axis, len(shape_of(x)))
+    shape = shape_of(x)
+    length = math.prod(shape) if axis is None else shape[normalize_axis_index(axis, len(shape))]
     counts = np.asarray(repeats._array if isinstance(repeats, Tensor) else repeats)
     if counts.dtype.kind not in "iu":
         raise TypeError(f"repeats must be integers, but they are {counts.dtype}")
     if (counts < 0).any():
         raise ValueError("repeats must not be negative")
+    if counts.size != 1 and counts.shape != (length,):
+        raise ValueError(f"repeats must be one integer or {length} of them, but its shape is {counts.shape}")
+    x, axis = (ravel(x), 0) if axis is None else (x, normalize_axis_index(axis, len(shape)))
     if counts.size == 1:
         return Repeat.apply(x, count=int(counts.reshape(())), axis=axis)
-    if counts.shape != (length,):
-        raise ValueError(f"repeats must be one integer or {length} of them, but its shape is {counts.shape}")
     return take(x, np.repeat(np.arange(length), counts), axis=axis)
 
 
+@named
 def tile(x: Any, repetitions: Any, /) -> Any:
     """The whole of `x` repeated side by side, ``repetitions[k]`` times along axis ``k``.
 
@@ -298,6 +305,7 @@ def tile(x: Any, repetitions: Any, /) -> Any:
     return Tile.apply(x, counts=(1,) * (len(shape_of(x)) - len(counts)) + counts)
 
 
+@named
 def meshgrid(*xs: Any, indexing: str = "xy") -> tuple[Any, ...]:
     """Coordinates of a grid from those along each axis: one array of the grid's shape per argument.
 

@@ -12,6 +12,7 @@ from pullback.core import arrays
 from pullback.core.primitive import Primitive
 from pullback.ops.axes import conj
 from pullback.ops.indexing import diagonal
+from pullback.ops.named import named
 from pullback.ops.reductions import sum_
 from pullback.ops.registry import Make, Sample, register
 
@@ -201,6 +202,7 @@ def _blocks(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[tuple[int, ...], tu
     return (1,) * (ndim - len(a)) + tuple(a), (1,) * (ndim - len(b)) + tuple(b)
 
 
+@named
 def vecdot(a: Any, b: Any, /, *, axis: int = -1) -> Any:
     """The inner product of vectors along `axis`, the first one conjugated; other axes broadcast.
 
@@ -211,6 +213,7 @@ def vecdot(a: Any, b: Any, /, *, axis: int = -1) -> Any:
     return Vecdot.apply(a, b, axis=axis)
 
 
+@named
 def outer(a: Any, b: Any, /) -> Any:
     """The matrix of all products of entries of the vectors `a` (n,) and `b` (m,).
 
@@ -222,6 +225,7 @@ def outer(a: Any, b: Any, /) -> Any:
     return Outer.apply(a, b)
 
 
+@named
 def cross(a: Any, b: Any, /, *, axis: int = -1) -> Any:
     """The cross product of vectors of three entries along `axis`; other axes broadcast.
 
@@ -242,6 +246,7 @@ def kron(a: Any, b: Any, /) -> Any:
     return Kron.apply(a, b)
 
 
+@named
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     """The sum of a diagonal of the last two axes.
 
@@ -287,6 +292,7 @@ def _put_axes(xp: Any, x: Any, places: list[int]) -> Any:
     return xp.permute_dims(x, tuple(sorted(range(len(places)), key=places.__getitem__)))
 
 
+@named
 def tensordot(a: Any, b: Any, /, *, axes: Any = 2) -> Any:
     """The product of two arrays, summed over pairs of axes.
 

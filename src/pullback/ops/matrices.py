@@ -50,7 +50,7 @@ def run(xp: Any, name: str, *args: Any, **options: Any) -> Any:
 
     Options are thresholds and flags, in which the result is piecewise constant: a Tensor counts as its value.
     """
-    options = {key: getattr(value, "_array", value) for key, value in options.items()}
+    options = {key: value._array if isinstance(value, Tensor) else value for key, value in options.items()}
     try:
         return getattr(xp.linalg, name)(*args, **options)
     except (ValueError, TypeError) as error:  # NumPy's LinAlgError is a ValueError

@@ -9,6 +9,7 @@ import numpy as np
 from pullback.core.errors import lesson
 from pullback.core.primitive import Primitive
 from pullback.ops.matrices import run
+from pullback.ops.named import named
 from pullback.ops.norms import vector_norm
 from pullback.ops.reductions import max_, min_, sum_
 from pullback.ops.registry import COUNTS, Make, Sample, register
@@ -22,6 +23,7 @@ _OF_SUMS: dict[Any, Any] = {1: (-2, max_), -1: (-2, min_), np.inf: (-1, max_), -
 _OF_SINGULAR_VALUES: dict[Any, Any] = {2: max_, -2: min_, "nuc": sum_}
 
 
+@named
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     """A norm of each matrix.
 
@@ -49,7 +51,8 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     """
     shape = shape_of(x)
     if len(shape) < 2:
-        raise lesson(ValueError, f"matrix_norm of shape {shape}: a matrix has two axes", instead="vector_norm(x).")
+        what = f"matrix_norm of shape {shape}: a matrix has two axes"
+        raise lesson(np.exceptions.AxisError, what, instead="vector_norm(x).")
     without_entries = 0 in shape[-2:] and ord in (1, 2, np.inf, "nuc")  # then all of these are 0
     if ord == "fro" or ord is None or without_entries:
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
@@ -66,6 +69,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     )
 
 
+@named
 def norm(x: Any, /, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -> Any:
     """A vector or matrix norm with the conventions of ``numpy.linalg.norm``.
 

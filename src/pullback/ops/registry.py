@@ -123,6 +123,8 @@ ATTRIBUTES: dict[str, Any] = {}
 def register(name: str, operator: Any, samples: Callable[[Make], Iterable[Sample]], **facts: Any) -> Any:
     """Enter an operator under its name; `facts` are fields of `Record`.  Returns the public function."""
     call = facts.pop("call", None) or operator.apply
+    if operator is not None and not operator.__dict__.get("_called"):
+        operator._called = name
     REGISTRY[name] = Record(name, operator, call, samples, **facts)
     return call
 

@@ -11,6 +11,7 @@ from pullback.core.errors import lesson
 from pullback.core.primitive import Primitive
 from pullback.core.tensor import Tensor
 from pullback.ops.indexing import take
+from pullback.ops.named import named
 from pullback.ops.registry import POSITIONS, TRUTHS, Make, Sample, register
 from pullback.ops.shapes import shape_of
 
@@ -49,6 +50,7 @@ class UniqueAll(Primitive):
         return found.indices, ctx.xp.reshape(found.inverse_indices, x.shape), found.counts
 
 
+@named
 def nonzero(x: Any, /) -> tuple[Any, ...]:
     """The positions of the entries that are not zero: one Tensor of integers per axis of `x`.
 
@@ -68,6 +70,7 @@ def nonzero(x: Any, /) -> tuple[Any, ...]:
     return tuple(Nonzero.apply(x))
 
 
+@named
 def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Any:
     """Where the values `x2` would have to be inserted into the sorted `x1` to keep it sorted.
 
@@ -96,12 +99,13 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
         raise lesson(ValueError, f"searchsorted() needs a one-dimensional x1, but its shape is {tuple(shape_of(x1))}")
     if side not in ("left", "right"):
         raise lesson(ValueError, f"searchsorted() takes 'left' or 'right' as side, but got {side!r}")
-    bare = getattr(x1, "_array", x1)
+    bare = x1._array if isinstance(x1, Tensor) else x1
     if not hasattr(x2, "dtype"):
         x2 = arrays.asarray(x2, arrays.namespace(bare), np.result_type(arrays.dtype_of(bare), x2))
     return Searchsorted.apply(x1, x2, side=side, sorter=sorter._array if isinstance(sorter, Tensor) else sorter)
 
 
+@named
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
     """Whether each entry of `x1` is among the entries of `x2` (or, with `invert`, whether it is not).
 

@@ -14,6 +14,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from pullback.core import arrays
 from pullback.core.primitive import Primitive
 from pullback.core.tensor import Tensor
+from pullback.ops.named import named
 from pullback.ops.registry import ATTRIBUTES, Make, Sample, register
 from pullback.ops.structure import moved, zero_elsewhere
 
@@ -84,6 +85,7 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
     return result
 
 
+@named
 def expand_dims(x: Any, /, axis: Any = 0) -> Any:
     """`x` with new axes of length 1 at the positions `axis` (an integer or several) of the result."""
     old = shape_of(x)
@@ -94,6 +96,7 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Any:
     return Unsqueeze.apply(x, shape=tuple(new))
 
 
+@named
 def squeeze(x: Any, /, axis: Any = None) -> Any:
     """`x` without the axes `axis` (an integer or several), each of length 1; without all such axes when ``None``."""
     old = shape_of(x)
@@ -135,6 +138,7 @@ class Transpose(Permute):
     node_name = "TransposeBackward0"
 
 
+@named
 def permute_dims(x: Any, /, axes: Any) -> Any:
     """`x` with axis number ``axes[k]`` as axis number ``k``.
 
@@ -167,6 +171,7 @@ def swapaxes(x: Any, axis1: int, axis2: int, /) -> Any:
     return Transpose.apply(x, axes=tuple(axes))
 
 
+@named
 def matrix_transpose(x: Any, /) -> Any:
     """`x` with its last two axes exchanged."""
     if len(shape_of(x)) < 2:
@@ -174,6 +179,7 @@ def matrix_transpose(x: Any, /) -> Any:
     return swapaxes(x, -1, -2)
 
 
+@named
 def moveaxis(x: Any, source: Any, destination: Any, /) -> Any:
     """`x` with the axes `source` at the positions `destination`, the others in their old order."""
     ndim = len(shape_of(x))
@@ -215,6 +221,7 @@ def broadcast_to(x: Any, /, shape: Any) -> Any:
     return Expand.apply(x, shape=as_shape(shape))
 
 
+@named
 def broadcast_arrays(*xs: Any) -> tuple[Any, ...]:
     """Every argument repeated to the shape that all have in common."""
     shape = np.broadcast_shapes(*[shape_of(x) for x in xs])
@@ -257,11 +264,13 @@ class Roll(Primitive):
         return ctx.xp.roll(ct, ctx.back, axis=ctx.axis)
 
 
+@named
 def flip(x: Any, /, *, axis: Any = None) -> Any:
     """`x` in reverse order along `axis` (an integer, several, or all when ``None``); shares memory with `x`."""
     return Flip.apply(x, axis=tuple(axis) if isinstance(axis, list) else axis)
 
 
+@named
 def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
     """`x` with its entries moved by `shift` along `axis`, in a circle; along all entries in C order when ``None``.
 
@@ -357,6 +366,7 @@ def clone(x: Any, /) -> Any:
     return Clone.apply(x)
 
 
+@named
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """`x` with another dtype; the very Tensor when it has it already and `copy` is false."""
     dtype = np.dtype(dtype)

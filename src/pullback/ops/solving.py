@@ -12,6 +12,7 @@ from pullback.core.errors import lesson
 from pullback.core.primitive import Primitive
 from pullback.ops.linalg import matmul
 from pullback.ops.matrices import LinAlgError, adjoint, identity, run
+from pullback.ops.named import named
 from pullback.ops.registry import Make, Sample, register
 from pullback.ops.selection import where
 from pullback.ops.shapes import clone, shape_of, tril, triu
@@ -167,6 +168,7 @@ def solve_triangular(a: Any, b: Any, /, *, upper: bool = False) -> Any:
     return solve(triu(a) if upper else tril(a), b)
 
 
+@named
 def matrix_power(x: Any, n: int, /) -> Any:
     """Each matrix multiplied `n` times with itself; its inverse for a negative `n`, the identity for 0.
 

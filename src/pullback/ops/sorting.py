@@ -10,6 +10,7 @@ from pullback.core import arrays
 from pullback.core.masked import Masked
 from pullback.core.primitive import Primitive
 from pullback.core.tensor import Tensor
+from pullback.ops.named import named
 from pullback.ops.registry import POSITIONS, Make, Sample, register
 
 
@@ -73,6 +74,7 @@ class Argmin(Primitive):
         return ctx.xp.argmin(x, axis=axis, keepdims=keepdims)
 
 
+@named
 def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
     """The entries of `x` sorted along `axis`.
 
@@ -100,6 +102,7 @@ def sort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = 
     return Sort.apply(x, order=order._array if isinstance(order, Tensor) else order, axis=axis)
 
 
+@named
 def argsort(x: Any, /, axis: int = -1, *, descending: bool = False, stable: bool = True) -> Any:
     """The indices that sort `x` along `axis`; see `sort` for the parameters.
 

@@ -23,7 +23,23 @@ def _current_autograd_node() -> Any:
 
 def _will_engine_execute_node(node: Any) -> bool:
     """Whether the running pass runs this node's rule."""
+    task = _running("_will_engine_execute_node")
+    if task.running is None:
+        return task.visits(node)
+    return node in task.running or (task.accumulate and node.number < 0 and node in task.target_nodes)
+
+
+def _current_graph_task_execution_order() -> list[Any]:
+    """The nodes whose rules the running pass runs, in order."""
+    return _running("_current_graph_task_execution_order").order()
+
+
+def _running(name: str) -> Any:
     task = current_pass()
     if task is None:
-        raise lesson(RuntimeError, "_will_engine_execute_node should only be called during the backward pass")
-    return task.running is None or node in task.running
+        raise lesson(
+            RuntimeError,
+            f"{name} should only be called during the backward pass",
+            instead="call it from a hook or from a Function's backward.",
+        )
+    return task

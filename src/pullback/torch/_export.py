@@ -13,6 +13,7 @@ from typing import Any
 from pullback.core import views
 from pullback.core.errors import lesson
 from pullback.core.modes import is_grad_enabled
+from pullback.core.tangents import carries
 from pullback.core.tensor import Tensor as Base
 from pullback.namespaces import array_api
 from pullback.ops.inplace import write_result
@@ -90,11 +91,11 @@ def write_out(name: str, result: Any, out: Any) -> Any:
     if isinstance(result, tuple):
         written = [write_out(name, part, place) for part, place in zip(result, out, strict=True)]
         return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
-    if is_grad_enabled() and (result.requires_grad or out.requires_grad):
+    if any(map(carries, (result, out))) or (is_grad_enabled() and (result.requires_grad or out.requires_grad)):
         raise lesson(
             RuntimeError,
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad.",
+            f"arguments {'has a tangent' if any(map(carries, (result, out))) else 'requires grad'}.",
             why="the Tensor given as out= would silently get the history of a result.",
             instead=f"y = {name}(...), or out[...] = {name}(...) to write into a part of a Tensor.",
         )

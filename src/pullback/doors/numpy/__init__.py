@@ -6,12 +6,14 @@ The answers stand in two tables, which are filled when somebody first goes throu
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
 
+from pullback.core import leaving
 from pullback.core.tensor import Tensor
 from pullback.doors.numpy.frames import writes_in_place
 
@@ -94,3 +96,25 @@ def open_door(kind: Any) -> None:
     """Let NumPy in: a class of Tensors answers its protocols."""
     kind.__array_ufunc__ = array_ufunc
     kind.__array_function__ = array_function
+    kind.__array_namespace__ = _first_call(kind, kind.__array_namespace__)
+    leaving.way_out = _way_out
+
+
+def _way_out(library: str, name: str) -> str:
+    from pullback.doors import libraries
+
+    return libraries.way_out(library, name)
+
+
+def _first_call(kind: Any, namespace: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, which at its first call prepares for libraries that ask for the namespace."""
+
+    @functools.wraps(namespace)
+    def ask(self: Any, /, **options: Any) -> Any:
+        from pullback.doors import libraries
+
+        libraries.expect_them()
+        kind.__array_namespace__ = namespace
+        return namespace(self, **options)
+
+    return ask

@@ -11,6 +11,7 @@ from pullback.core import modes
 from pullback.core.dual import OPEN, dual_at
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor
+from pullback.doors import scipy
 from pullback.doors.numpy import (  # noqa: F401 - importing them fills the tables
     FUNCTIONS,
     UFUNCS,
@@ -52,6 +53,8 @@ def call(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, An
     """A call of a ufunc, or of a method of it, with any options."""
     if not all(_knows(value) for value in (*inputs, *_outs(options))):
         return NotImplemented
+    if ufunc not in UFUNCS and (rule := scipy.rule_of(ufunc)) is not None:
+        UFUNCS[ufunc] = rule
     if ufunc not in UFUNCS:
         name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
         return _without_rule(name, getattr(ufunc, method), inputs, options, ufunc)

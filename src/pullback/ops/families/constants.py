@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays
+from pullback.core.mistakes import explain_call
 from pullback.core.primitive import Primitive, wider
 from pullback.core.tensor import Tensor, wrap
 from pullback.ops.families.functions import introduce, is_operand, not_implemented, refuse_operand
@@ -56,10 +57,14 @@ def constant(
                 elif first is None and hasattr(value, "dtype"):
                     first = value
                 bare_args.append(value)
-            if first is None or first.__class__ is ndarray:
-                y = ufunc(*bare_args)
-            else:
-                y = run(arrays.namespace(first), *bare_args)
+            try:
+                if first is None or first.__class__ is ndarray:
+                    y = ufunc(*bare_args)
+                else:
+                    y = run(arrays.namespace(first), *bare_args)
+            except Exception as error:
+                explain_call(error, name, arguments, bare_args, {})
+                raise
             return y if kind is None else wrap(kind, np.asarray(y) if isinstance(y, np.generic) else y)
 
         return apply

@@ -13,6 +13,7 @@ from pullback.core import arrays, dual, modes
 from pullback.core.dual import OPEN, dual_at
 from pullback.core.graph import next_number
 from pullback.core.masked import Masked
+from pullback.core.mistakes import explain_call
 from pullback.core.places import familiar, outside
 from pullback.core.primitive import Primitive
 from pullback.core.saved import pack, saved_result
@@ -130,7 +131,11 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
                 if mode is not _OFF:
                     note_reads(mode, x, edge, x, edge)
                 edge = None
-        y = ufunc(array)
+        try:
+            y = ufunc(array)
+        except Exception as error:
+            explain_call(error, name, ("x",), (array,), {})
+            raise
         if y.__class__ is not ndarray:
             y = np.asarray(y)
         kind = x.__class__

@@ -13,6 +13,7 @@ from pullback.core import arrays, dual, modes
 from pullback.core.dual import OPEN, dual_at
 from pullback.core.elision import made, temporary
 from pullback.core.graph import NOT_A_TENSOR, next_number
+from pullback.core.mistakes import explain_call
 from pullback.core.places import familiar, outside
 from pullback.core.primitive import Primitive
 from pullback.core.primitive_node import SavedConstant, bare
@@ -224,11 +225,15 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                 and main.size > LARGE
                 and array_a.__class__ is array_b.__class__ is ndarray
             )
-            if large:
-                memory = temporary(ufunc, a, b, array_a, array_b)
-                y = compute(ufunc, array_a, array_b) if memory is None else ufunc(array_a, array_b, out=memory)
-            else:
-                y = ufunc(array_a, array_b)
+            try:
+                if large:
+                    memory = temporary(ufunc, a, b, array_a, array_b)
+                    y = compute(ufunc, array_a, array_b) if memory is None else ufunc(array_a, array_b, out=memory)
+                else:
+                    y = ufunc(array_a, array_b)
+            except Exception as error:
+                explain_call(error, name, ("a", "b"), (array_a, array_b), {})
+                raise
             if y.__class__ is not ndarray:
                 y = np.asarray(y)
             if edge_a is not None or edge_b is not None:

@@ -105,6 +105,20 @@ kve: Any = special(
     v=NO_CLOSED_FORM,
     z=lambda v, z, f: far_slope(away_from_0(z, f) - (kve(v - 1, z) + kve(v + 1, z)) / 2, v, z, _OF_K, 1),
 )
+jve: Any = special(
+    "jve(v, z)",
+    "``exp(-|Im z|) Jᵥ(z)``.  df/dz = (fᵥ₋₁ - fᵥ₊₁) / 2 for real numbers  (DLMF 10.6.1)",
+    _orders,
+    v=NO_CLOSED_FORM,
+    z=lambda v, z: (jve(v - 1, z) - jve(v + 1, z)) / 2,
+)
+yve: Any = special(
+    "yve(v, z)",
+    "``exp(-|Im z|) Yᵥ(z)``.  df/dz = (fᵥ₋₁ - fᵥ₊₁) / 2 for real numbers  (DLMF 10.6.1)",
+    _orders,
+    v=NO_CLOSED_FORM,
+    z=lambda v, z: (yve(v - 1, z) - yve(v + 1, z)) / 2,
+)
 hankel1: Any = special(
     "hankel1(v, z)",
     "``Jᵥ(z) + i Yᵥ(z)``, complex also of real numbers.  df/dz = (fᵥ₋₁ - fᵥ₊₁) / 2  (DLMF 10.6.1)",

@@ -28,7 +28,7 @@ chdtrc: Any = special(
 )
 
 
-def _student(df: Any, t: Any) -> Any:
+def student_density(df: Any, t: Any) -> Any:
     """``(1 + t²/df)^(-(df + 1)/2) / (√df B(df/2, 1/2))``."""
     level = gammaln((df + 1) / 2) - gammaln(df / 2)
     return exp(level - (df + 1) / 2 * log1p(t * t / df)) / (math.pi * df) ** 0.5
@@ -39,18 +39,18 @@ stdtr: Any = special(
     "The probability that Student's t with df degrees of freedom is below t.  df/dt is the density  (DLMF 8.17.2)",
     last(_degrees, -2, 2),
     df=NO_CLOSED_FORM,
-    t=lambda df, t: _student(df, t),
+    t=lambda df, t: student_density(df, t),
 )
 stdtrit: Any = special(
     "stdtrit(df, p)",
     "The inverse of `stdtr` in t.  df/dp is 1 over the density  (DLMF 8.17.2)",
     last(_degrees, 0.3, 0.7),
     df=NO_CLOSED_FORM,
-    p=lambda df, f: 1 / _student(df, f),
+    p=lambda df, f: 1 / student_density(df, f),
 )
 
 
-def _fisher(dfn: Any, dfd: Any, x: Any) -> Any:
+def fisher_density(dfn: Any, dfd: Any, x: Any) -> Any:
     """The density of F, from that of ``w = dfn x / (dfd + dfn x)``, which has a beta distribution."""
     scale = dfd + dfn * x
     return beta_density(dfn / 2, dfd / 2, dfn * x / scale) * dfn * dfd / scale / scale
@@ -62,7 +62,7 @@ fdtr: Any = special(
     last([(3.5, 2.5), (2, 3), (4, 2)], 0.4, 2),
     dfn=NO_CLOSED_FORM,
     dfd=NO_CLOSED_FORM,
-    x=lambda dfn, dfd, x: _fisher(dfn, dfd, x),
+    x=lambda dfn, dfd, x: fisher_density(dfn, dfd, x),
 )
 fdtrc: Any = special(
     "fdtrc(dfn, dfd, x)",
@@ -70,5 +70,5 @@ fdtrc: Any = special(
     last([(3.5, 2.5), (2, 3), (4, 2)], 0.4, 2),
     dfn=NO_CLOSED_FORM,
     dfd=NO_CLOSED_FORM,
-    x=lambda dfn, dfd, x: -_fisher(dfn, dfd, x),
+    x=lambda dfn, dfd, x: -fisher_density(dfn, dfd, x),
 )

@@ -75,12 +75,17 @@ def _samples(make: Make) -> Any:
     yield Sample((1.0, make(2, low=0.2, high=0.7)))
 
 
+def slope_of_first_kind(phi: Any, m: Any) -> Any:
+    """``∂F/∂m``, also near m = 0."""
+    return _in_m(phi, m, -0.5, _of_first_kind)
+
+
 ellipkinc: Any = special(
     "ellipkinc(phi, m)",
     "``F(φ|m) = ∫ (1 - m sin²)^(-1/2)`` from 0 to φ.  df/dφ = (1 - m sin²φ)^(-1/2); df/dm by DLMF 19.4.5",
     _samples,
     phi=lambda phi, m: 1 / sqrt(1 - m * sin(phi) ** 2),
-    m=lambda phi, m: _in_m(phi, m, -0.5, _of_first_kind),
+    m=slope_of_first_kind,
 )
 ellipeinc: Any = special(
     "ellipeinc(phi, m)",

@@ -44,6 +44,7 @@ def special(
     complex: bool = False,
     forward: Callable[..., Any] | None = None,
     scipy: Callable[..., Any] | None = None,
+    holomorphic: bool = False,
     **partials: Any,
 ) -> Any:
     """Declare an operator and register it as ``special.<name>``; returns its public function.
@@ -60,6 +61,8 @@ def special(
         ``forward(xp, *arguments)``, where SciPy is not needed.
     scipy
         The function on NumPy arrays, where it is not the one of `scipy.special` with this name.
+    holomorphic
+        True also where the arguments are real and the result is complex.
     partials
         The partial derivative for every argument, as functions of some of the arguments and of ``f``, the result.
     """
@@ -75,7 +78,7 @@ def special(
     for argument in arguments:
         if partials[argument].__class__ is Refused:
             doc += f"\n\nThe derivative in {argument} is refused: {partials[argument].why}"
-    operator = nary(name, run, {a: partials[a] for a in arguments}, doc, holomorphic=complex)
+    operator = nary(name, run, {a: partials[a] for a in arguments}, doc, holomorphic=complex or holomorphic)
     call = _function(operator, name, arguments, defaults)
     return register(
         f"special.{name}",
@@ -86,6 +89,7 @@ def special(
         complex=complex,
         public=False,
         elementwise=True,
+        differentiable=any(partial.__class__ is not Refused for partial in partials.values()),
     )
 
 

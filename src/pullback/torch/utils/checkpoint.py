@@ -6,12 +6,20 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pullback.autograd.checkpoint import CheckpointError
-from pullback.autograd.checkpoint import checkpoint as _checkpoint
+from pullback.autograd.checkpoint import CheckpointError, set_checkpoint_debug_enabled, set_checkpoint_early_stop
+from pullback.autograd.checkpoint import run as _run
+from pullback.core.errors import lesson as _lesson
 from pullback.core.tensor import Tensor as _Base
 from pullback.torch.random import default_generator as _generator
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "detach_variable"]
+__all__ = [
+    "CheckpointError",
+    "checkpoint",
+    "checkpoint_sequential",
+    "detach_variable",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]
 
 
 def checkpoint(
@@ -32,9 +40,19 @@ def checkpoint(
         Accepted, without effect: there is one kind of checkpoint, and it can be differentiated to any order.
     context_fn
         Makes two contexts: one for the first call, one for the calls in the backward pass.
+    determinism_check
+        ``"none"``: do not compare what the two calls save; ``"default"`` compares number, shapes, dtypes and values.
+    debug
+        Let an error about a difference show the lines that saved it in both calls.
     preserve_rng_state
         Let the function draw the same random numbers when it is called again.
     """
+    if determinism_check not in ("default", "none"):
+        raise _lesson(
+            ValueError,
+            f"determinism_check should be one of ['default', 'none'] but got {determinism_check!r}",
+            instead="'default'.",
+        )
     first, second = context_fn() if context_fn is not None else (contextlib.nullcontext(), contextlib.nullcontext())
     state = _generator.get_state() if preserve_rng_state else None
 
@@ -51,7 +69,15 @@ def checkpoint(
                 _generator.set_state(now)
 
     with first:
-        return _checkpoint(function, *args, again=again, **kwargs)
+        return _run(
+            function,
+            args,
+            kwargs,
+            again=again,
+            check=determinism_check == "default",
+            replay_random=preserve_rng_state,
+            debug=debug,
+        )
 
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, **options: Any) -> Any:

@@ -1,0 +1,56 @@
+"""Libraries that compute with arrays of any namespace: SciPy, scikit-learn and others.
+
+They are users' programs to the machine, but for two things.  What they write over is remembered, so that values which were
+saved before can still be read (``core/past.py``).  And a number that they take out of a Tensor is refused: what they compute
+from it would count as constant, and nobody would see it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from pullback.core import places
+
+NAMES = ("scipy", "sklearn", "array_api_extra", "einops", "opt_einsum")
+_found: dict[Any, bool] = {}
+
+
+def expect_them() -> None:
+    """From now on, code of these libraries is known."""
+    places.of_library = is_theirs
+
+
+def way_out(library: str, name: str) -> str:
+    """What to write instead of a function of a library that converts its arguments."""
+    parts = []
+    if library == "scipy":
+        from pullback.namespaces import special
+
+        if name in special.__all__:
+            parts.append(f"pullback.special.{name}")
+        if os.environ.get("SCIPY_ARRAY_API", "0") in ("", "0"):
+            parts.append(
+                "SCIPY_ARRAY_API=1 in the environment before SciPy is imported, where the function takes arrays of any library"
+            )
+    if library == "sklearn":
+        parts.append("sklearn.config_context(array_api_dispatch=True) around it, where it takes arrays of any library")
+    parts += ["x.detach() for the values", "a pullback.Function around the call, with a backward of its own"]
+    return "; or ".join(parts) + "."
+
+
+def is_theirs(code: Any) -> bool:
+    """True for code of one of these libraries."""
+    if code not in _found:
+        _found[code] = code is not None and library_of(code.co_filename) is not None
+    return _found[code]
+
+
+def library_of(file: str) -> str | None:
+    """The library that a file of code belongs to."""
+    for name in NAMES:
+        module = sys.modules.get(name)
+        if module is not None and any(file.startswith(place) for place in getattr(module, "__path__", ())):
+            return name
+    return None
