@@ -603,7 +603,7 @@ def test_a_missing_name_is_said_to_be_elsewhere_only_if_it_is(look, found):
 @pytest.mark.parametrize("place", NAMES)
 def test_every_name_of_torchs_is_there_or_says_what_to_use(place):
     """A method that is not offered, too: never a bare AttributeError."""
-    space = torch.zeros(2) if place == "torch.Tensor" else attrgetter(place)(SimpleNamespace(torch=torch))
+    space = torch.zeros(2, 2) if place == "torch.Tensor" else attrgetter(place)(SimpleNamespace(torch=torch))
     for name in NAMES[place].split():
         if name == "imag" and place == "torch.Tensor":
             continue  # a property, which is refused for real Tensors

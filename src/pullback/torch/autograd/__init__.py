@@ -1,5 +1,7 @@
 """``torch.autograd``: `pullback.autograd` under torch's import path."""
 
+from typing import Any as _Any
+
 from pullback.autograd import (
     Function,
     backward,
@@ -18,6 +20,7 @@ from pullback.torch._grad_modes import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter,
 )
 from pullback.torch._grad_modes import set_multithreading_enabled
+from pullback.torch._missing import refuse as _refuse
 from pullback.torch.autograd import forward_ad, function, functional, graph
 
 # the import makes the submodule an attribute of this package, and then puts the function of the same name in its place
@@ -47,3 +50,7 @@ __all__ = [
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    _refuse("autograd", name)
