@@ -11,22 +11,24 @@ from pullback.core.tensor import wrap
 from pullback.ops.computed import computed
 from pullback.ops.matrix_functions import matrix_exp
 from pullback.torch._export import FUNCTIONS, METHODS, both, function, in_place, xp
+from pullback.torch._functions_linalg import plus
 from pullback.torch._promotion import together
 from pullback.torch._results import named
 
 
 # ------------------------------------------------------------------------------------------------- sums with products
-def _plus(name: str, product: Any) -> None:
-    def call(input: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-        found = product(a, b)
-        return (input if beta == 1 else input * beta) + (found if alpha == 1 else found * alpha)
-
-    call.__doc__ = f"``beta * input + alpha *`` the product of `{name}`."
-    both(name)(call)
+@both("addr")
+def _addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha *`` all products of the elements of two vectors."""
+    return plus(input, FUNCTIONS["outer"](vec1, vec2), beta, alpha)
 
 
-_plus("addr", lambda a, b: FUNCTIONS["outer"](a, b))
-_plus("addbmm", lambda a, b: xp.sum(FUNCTIONS["bmm"](a, b), axis=0))
+@both("addbmm")
+def _addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha *`` the sum of the products of two stacks of matrices."""
+    return plus(input, xp.sum(FUNCTIONS["bmm"](batch1, batch2), axis=0), beta, alpha)
+
+
 for _name in ("addr", "addbmm", "addmm", "addmv", "baddbmm"):
     METHODS[f"{_name}_"] = in_place(METHODS[_name], _name)
 FUNCTIONS["addmv_"] = METHODS["addmv_"]
