@@ -21,6 +21,7 @@ import ast
 import contextlib
 import doctest
 import io
+import os
 import re
 import subprocess
 import sys
@@ -281,9 +282,24 @@ def page_name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("path", PAGES, ids=page_name)
+#: SciPy reads a variable when it is imported, so this page is run in a process of its own.
+ON_SCIPY = ROOT / "docs" / "scipy.md"
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if path != ON_SCIPY], ids=page_name)
 def test_programs_print_what_the_page_says(path):
     run_page(read(path), page_name(path))
+
+
+def test_programs_of_the_page_on_scipy_print_what_it_says():
+    for name in ("sklearn", "einops"):
+        pytest.importorskip(name)
+    code = f"from pathlib import Path; import test_docs; test_docs.run_page(test_docs.read(Path({str(ON_SCIPY)!r})))"
+    paths = {"PYTHONPATH": os.pathsep.join(sys.path), "SCIPY_ARRAY_API": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **paths}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("path", PAGES, ids=page_name)
@@ -378,6 +394,12 @@ def test_the_list_of_operators_is_that_of_the_registry(tmp_path):
     script, page = ROOT / "docs" / "make_operators.py", tmp_path / "operators.md"
     run_script(script, page)
     assert read(ROOT / "docs" / "operators.md") == read(page), f"run {script}"
+
+
+def test_the_list_of_special_functions_is_that_of_the_registry(tmp_path):
+    script, page = ROOT / "docs" / "make_special.py", tmp_path / "special.md"
+    run_script(script, page)
+    assert read(ROOT / "docs" / "special.md") == read(page), f"run {script}"
 
 
 def test_the_picture_of_the_readme_is_that_of_its_program(tmp_path):

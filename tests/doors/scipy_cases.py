@@ -461,5 +461,48 @@ REFUSED = [
     "optimize.root(lambda t: t, w)",
 ]
 
+#: scikit-learn, with array_api_dispatch.
+SKLEARN = [
+    "preprocessing.StandardScaler().fit(G.T).transform(L.T)",
+    "preprocessing.StandardScaler().fit_transform(G.T)",
+    "preprocessing.MinMaxScaler().fit(G.T).transform(L.T)",
+    "preprocessing.MaxAbsScaler().fit_transform(G.T)",
+    "preprocessing.Normalizer().fit_transform(L.T)",
+    "preprocessing.normalize(L.T)",
+    "preprocessing.PolynomialFeatures(2).fit_transform(L.T)",
+    "preprocessing.KernelCenterer().fit_transform(metrics.pairwise.linear_kernel(L.T))",
+    "decomposition.PCA(2, svd_solver='full').fit(G.T).explained_variance_",
+    "decomposition.PCA(2, svd_solver='covariance_eigh').fit(G.T).explained_variance_",
+    "linear_model.Ridge(0.5, solver='svd').fit(G.T, A).coef_",
+    "linear_model.Ridge(0.5, solver='svd').fit(G.T, A).predict(L.T)",
+    "naive_bayes.GaussianNB().fit(G.T, const([0, 1, 0, 1, 1, 0, 1])).predict_proba(L.T)",
+    "mixture.GaussianMixture(1, init_params='random', random_state=0).fit(G.T).means_",
+    "metrics.pairwise.euclidean_distances(x, V)",
+    "metrics.pairwise.manhattan_distances(x, V)",
+    "metrics.pairwise.cosine_distances(x, V)",
+    "metrics.pairwise.cosine_similarity(x, V)",
+    "metrics.pairwise.rbf_kernel(x, V, gamma=0.3)",
+    "metrics.pairwise.linear_kernel(x, V)",
+    "metrics.pairwise.polynomial_kernel(x, V)",
+    "metrics.pairwise.sigmoid_kernel(x, V)",
+    "metrics.pairwise.laplacian_kernel(x, V)",
+    "metrics.pairwise.chi2_kernel(p, p + 0.1)",
+    "metrics.pairwise.additive_chi2_kernel(p, p + 0.1)",
+    "metrics.pairwise.paired_euclidean_distances(x, y)",
+    "metrics.pairwise.pairwise_distances(x, V, metric='euclidean')",
+    "kernel_approximation.Nystroem(n_components=2, random_state=0).fit_transform(G.T)",
+    "model_selection.train_test_split(G.T, test_size=0.25, random_state=0)",
+]
+SKLEARN_REFUSED = [
+    "linear_model.LinearRegression().fit(G.T, A)",
+    "linear_model.LogisticRegression().fit(G.T, const([0, 1, 0, 1, 1, 0, 1]))",
+    "preprocessing.scale(G.T)",
+    "metrics.mean_squared_error(A, B)",
+    "metrics.mean_absolute_error(A, B)",
+    "metrics.r2_score(A, B)",
+    "metrics.log_loss(const([0, 1, 0, 1, 1, 0, 1]), P[:7])",
+    "gaussian_process.kernels.RBF(1.0)(V)",
+]
 # fmt: on
+CONSUMERS = {"SKLEARN": SKLEARN, "SKLEARN_REFUSED": SKLEARN_REFUSED}
 GROUPS: dict[str, list[str]] = {**DIFFERENTIABLE, "CONSTANT": CONSTANT, "REFUSED": REFUSED}

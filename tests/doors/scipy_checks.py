@@ -41,6 +41,16 @@ def scope() -> dict[str, Any]:
     return {**names, **rotations, "elementwise": scipy.optimize.elementwise, "np": np, "pb": pb}
 
 
+def sklearns_scope() -> dict[str, Any]:
+    """The same for scikit-learn, which is told to compute with arrays of any namespace."""
+    import sklearn
+
+    sklearn.set_config(array_api_dispatch=True)
+    parts = words("""decomposition gaussian_process kernel_approximation linear_model metrics mixture model_selection
+        naive_bayes preprocessing""")
+    return {"np": np, "pb": pb, **{part: importlib.import_module(f"sklearn.{part}") for part in parts}}
+
+
 def flat(result: Any) -> list[Any]:
     """All parts of nested results."""
     if isinstance(result, list | tuple) and not hasattr(result, "dtype"):
@@ -123,14 +133,15 @@ def refusal(call: str, names: dict[str, Any]) -> list[str]:
 
 def report(group: str) -> dict[str, list[str]]:
     """The problems of all calls of a group; calls without any are left out."""
-    names = scope()
+    names = sklearns_scope() if group.startswith("SKLEARN") else scope()
     checks = {
         "CONSTANT": lambda call: problems(call, names, constant=True),
         "REFUSED": lambda call: refusal(call, names),
+        "SKLEARN_REFUSED": lambda call: refusal(call, names),
     }
     check = checks.get(group, lambda call: problems(call, names))
     found = {}
-    for call in scipy_cases.GROUPS[group]:
+    for call in (scipy_cases.GROUPS | scipy_cases.CONSUMERS)[group]:
         try:
             wrong = check(call)
         except Exception as error:

@@ -146,7 +146,11 @@ def test_a_result_without_gradient_does_not_depend_on_the_arguments(call):
     found = made([Tensor(x, True) for x in made.arrays])
     direction = directions_like(made.arrays, np.random.default_rng(1))
     for k, result in enumerate(found):
-        if isinstance(result.dtype, np.dtype) and result.dtype.kind in "fc" and not (isinstance(result, Tensor) and result.requires_grad):
+        if (
+            isinstance(result.dtype, np.dtype)
+            and result.dtype.kind in "fc"
+            and not (isinstance(result, Tensor) and result.requires_grad)
+        ):
             change = slope(lambda t, k=k: made(along(made.arrays, direction, t))[k].astype(complex))
             assert np.nanmax(np.abs(change), initial=0.0) < 1e-7
 

@@ -20,8 +20,10 @@ from doors.scipy_checks import problems
 CHECKS = Path(__file__).with_name("scipy_checks.py")
 
 
-@pytest.mark.parametrize("group", scipy_cases.GROUPS)
+@pytest.mark.parametrize("group", [*scipy_cases.GROUPS, *scipy_cases.CONSUMERS])
 def test_calls(group):
+    if group in scipy_cases.CONSUMERS:
+        pytest.importorskip("sklearn")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, str(CHECKS), group], capture_output=True, text=True, check=False, env=environment
