@@ -172,7 +172,7 @@ def test_what_does_not_depend_is_zero(torch):
 @entry("N", "grad_shape", "grad_dtype")
 def test_only_one_number_has_a_gradient(torch):
     x = torch.ones(3, dtype=torch.float64)
-    with pytest.raises(RuntimeError, match="Expected f.*to return a scalar Tensor|scalar"):
+    with pytest.raises(RuntimeError, match=r"to return a scalar [Tt]ensor"):
         torch.func.grad(lambda x: x * 2)(x)
     with pytest.raises(RuntimeError, match=r"to return a .*[Tt]ensor"):
         torch.func.grad(lambda x: 3.0)(x)

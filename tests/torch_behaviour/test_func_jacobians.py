@@ -155,7 +155,7 @@ def test_pushing(torch):
     assert torch.allclose(moved, x.cos())
     _, moved = jvp(lambda x, y: x * y, (x, y), (t, 2 * t))
     assert torch.allclose(moved, y + 2 * x)
-    (a, b), (ta, tb) = jvp(lambda x: (x * 2, x * x), (x,), (t,))
+    (_a, _b), (ta, tb) = jvp(lambda x: (x * 2, x * x), (x,), (t,))
     assert torch.allclose(ta, 2 * t)
     assert torch.allclose(tb, 2 * x)
     out, moved = jvp(lambda d: {"s": d["a"] * d["b"][0]}, ({"a": x, "b": [y]},), ({"a": t, "b": [t * 0]},))
@@ -199,7 +199,7 @@ def test_pushing_inside_and_outside_of_other_things(torch):
     z = x.clone().requires_grad_()
     assert torch.allclose(torch.autograd.grad(once(z), z)[0], -x.sin())
     with torch.no_grad():
-        out, moved = jvp(torch.sin, (z,), (t,))
+        _out, moved = jvp(torch.sin, (z,), (t,))
     assert torch.allclose(moved, x.cos())
     assert not moved.requires_grad
 

@@ -15,7 +15,7 @@ def to_array(tensor):
 class Samples:
     """The Functions, written for either library."""
 
-    def __init__(self, torch):  # noqa: C901, PLR0915 - one Function after the other
+    def __init__(self, torch):
         self.torch = torch
 
         def tensor(array):
