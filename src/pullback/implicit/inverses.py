@@ -122,8 +122,7 @@ class Krylov:
         self, call: Call, space: Packing, name: str, method: str, options: dict[str, Any], product: Any = None
     ) -> None:
         self.space, self.name, self.method, self.options = space, name, method, options
-        if product is not None:
-            self._forth = product  # type: ignore[method-assign]  # the equations are linear, and this is J v
+        self._product = product  # J v, where the equations are linear
         self.call = call
         self.count = len(space.spaces)
         self._pushed: Any = None
@@ -135,6 +134,8 @@ class Krylov:
 
     def _forth(self, vector: Any) -> Any:
         """``J v``: the map v → Jᵀ v is linear, and its own pullback is J."""
+        if self._product is not None:
+            return self._product(vector)
         if self._pushed is None:
             probe = tensors(self.call, self.space, np.zeros(self.space.size))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from pullback.core.tensor import Tensor, wrap
 from pullback.transforms import _leaves as leaves_of
 from pullback.transforms import _like as like
 
-__all__ = ["Packing", "Parameters", "as_arrays", "as_tensor", "leaves_of", "like", "number"]
+__all__ = ["Packing", "Parameters", "as_arrays", "as_tensor", "leaves_of", "lent", "like", "number"]
 
 
 class Packing:
@@ -84,6 +85,30 @@ def as_tensor(x: Any, kind: Any, what: str) -> Any:
     """Numbers of any kind as a Tensor of floating-point or complex dtype; the very Tensor where it is one."""
     (array,) = as_arrays(x if isinstance(x, Tensor) else np.asarray(x), what)
     return x if isinstance(x, Tensor) and x._array is array else wrap(kind, array)
+
+
+class Lent:
+    """A function lent to a solver of SciPy: they hold on to it in cycles, and with it to all that it knows."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
+
+
+@contextmanager
+def lent(*functions: Any) -> Iterator[list[Any]]:
+    """The functions, to be taken back at the end; ``None`` stays what it is."""
+    out = [None if f is None else Lent(f) for f in functions]
+    try:
+        yield out
+    finally:
+        for f in out:
+            if f is not None:
+                f.function = None
 
 
 def number(x: float, like: Any, kind: Any) -> Any:

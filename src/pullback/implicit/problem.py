@@ -127,7 +127,8 @@ class Problem:
 
     def accept(self, vector: Any, size: float, step: float, success: bool, message: str) -> None:
         """Raise `NotConverged` unless a solver succeeded, or Newton's steps show that the solution is near."""
-        near = step <= self.space.eps**0.5 * (1 + float(np.linalg.norm(vector)))
+        limit = self.space.eps**0.5 * (1 + float(np.linalg.norm(vector)))
+        near = step <= limit or (np.isnan(step) and size <= limit)  # no step: the solution is not isolated
         if np.isfinite(size) and (near or success):
             return
         reached = leave([wrap(self.kind, part) for part in self.space.unpack(vector)], None)

@@ -38,7 +38,7 @@ class Stationary(Problem):
     def __init__(self, name: str, f: Any, x0: Any, params: Any, bounds: Any, constraint: Any, squares: bool) -> None:
         lower, upper = (None, None) if bounds is None else bounds
         self.own = Problem(name, x0, (*params, lower, upper))
-        self.f, self.constraint, self.squares = f, constraint, squares
+        self.f, self.constraint, self.squares, self.given = f, constraint, squares, params
         self.count = len(self.own.space.spaces)
         self.active = [np.zeros(shape, dtype=int) for shape, _, _ in self.own.space.spaces]
         self.weak = False
@@ -137,9 +137,8 @@ class Stationary(Problem):
 
     def hessian_at(self, vector: Any, *_: Any) -> Any:
         """The second derivative of the function alone."""
-        free = Stationary(self.name, self.f, self.own.tree(self.own.unknowns(vector)), (), None, None, False)
-        free.own.params, free.own.bare = self.own.params, self.own.bare
-        free.params, free.bare = self.own.params, self.own.bare
+        start = self.own.tree(self.own.unknowns(vector))
+        free = Stationary(self.name, self.f, start, self.given, None, None, False)
         return free.jacobian_of(free.residual)(vector)
 
     def residuals_at(self, vector: Any) -> Any:
