@@ -34,19 +34,28 @@ class Packing:
 
     def pack(self, values: Sequence[Any]) -> Any:
         """One vector of float64."""
-        parts = [np.zeros(0)]
-        for value, (_, dtype, _) in zip(values, self.spaces, strict=True):
-            wide = np.asarray(value).astype(np.complex128 if dtype.kind == "c" else np.float64, copy=False)
-            parts.append(np.ravel(wide).view(np.float64))
-        return np.concatenate(parts)
+        return self.pack_rows([np.asarray(value)[None] for value in values], 1)[0]
 
     def unpack(self, vector: Any) -> list[Any]:
         """Arrays of the shapes, dtypes and libraries of the examples."""
+        return [part[0, ...] for part in self.unpack_rows(np.asarray(vector, dtype=np.float64)[None])]
+
+    def pack_rows(self, values: Sequence[Any], count: int) -> Any:
+        """A matrix, from arrays with one more axis in front, of that length."""
+        parts = [np.zeros((count, 0))]
+        for value, (_, dtype, _) in zip(values, self.spaces, strict=True):
+            wide = np.asarray(value).astype(np.complex128 if dtype.kind == "c" else np.float64, copy=False)
+            flat = np.ascontiguousarray(wide).reshape(count, math.prod(wide.shape[1:]))
+            parts.append(flat.view(np.float64))
+        return np.concatenate(parts, axis=1)
+
+    def unpack_rows(self, matrix: Any) -> list[Any]:
+        """The arrays for each row of a matrix, stacked along a first axis."""
         found = []
-        vector = np.asarray(vector, dtype=np.float64)
         for (shape, dtype, xp), low, high in zip(self.spaces, self.bounds, self.bounds[1:], strict=False):
-            part = np.array(vector[low:high])
-            wide = (part.view(np.complex128) if dtype.kind == "c" else part).reshape(shape).astype(dtype, copy=False)
+            part = np.array(matrix[:, low:high], order="C")
+            wide = part.view(np.complex128) if dtype.kind == "c" else part
+            wide = wide.reshape(len(matrix), *shape).astype(dtype, copy=False)
             found.append(wide if xp is np else xp.asarray(wide))
         return found
 

@@ -106,17 +106,20 @@ class Problem:
         The last step is NaN where the Jacobian is singular.
         """
         value = self.vector_of(residual)
-        now = value(vector)
+        now, inverse = value(vector), None
         size, step = float(np.linalg.norm(now)), 0.0
         for _ in range(steps):
             if size == 0.0 or not np.isfinite(size):
                 break
+            length = 1 + float(np.linalg.norm(vector))
             try:
-                delta = strategy(self.call(residual, vector), self.space, self.name).solve(now, False)
+                if inverse is None or step > self.space.eps**0.25 * length:  # near the solution one Jacobian is enough
+                    inverse = strategy(self.call(residual, vector), self.space, self.name)
+                delta = inverse.solve(now, False)
             except (DerivativeRefused, NotConverged):
                 return vector, size, float("nan")
             step = float(np.linalg.norm(delta))
-            if not step <= 0.1 * (1 + float(np.linalg.norm(vector))):
+            if not step <= 0.1 * length:
                 break  # this is no refinement: it leads elsewhere
             moved = self.space.pack(self.space.unpack(vector - delta))
             then = value(moved)

@@ -99,7 +99,7 @@ class Stationary(Problem):
         head, conditions = call.values[:objectives], call.values[objectives:]
         weights = head if self.squares else [_one(head[0])]
         weights = [*weights, *[_cast(m, c.dtype) for m, c in zip(multipliers, conditions, strict=True)]]
-        slopes = call.pull(weights, record=modes.is_grad_enabled(), retain=True)[:n]
+        slopes = call.pull(weights, record=modes.is_grad_enabled(), retain=True, first=n)
         call.connect()
         found = [
             wrap(kind_of(x), arrays.namespace(x._array).zeros_like(x._array)) if s is None else s
@@ -132,7 +132,7 @@ class Stationary(Problem):
     def value_and_slope(self, vector: Any) -> tuple[float, Any]:
         """The value of the function, and its gradient."""
         call = self._call(self._objectives, vector)
-        found = call.pull([_one(call.values[0])])[: self.count]
+        found = call.pull([_one(call.values[0])], first=self.count)
         return float(call.values[0]._array), self.own.space.pack(filled(found, self.own.space))
 
     def hessian_at(self, vector: Any, *_: Any) -> Any:
