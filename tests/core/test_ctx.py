@@ -475,6 +475,25 @@ def test_tensors_in_containers_on_ctx_come_back_in_their_places():
     np.testing.assert_allclose(x.grad.item(), np.exp(0.5))
 
 
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_sets_of_tensors_are_left_as_they_are(kind):
+    class Polynomial(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.powers = kind((k, x**k) for k in range(1, 6))
+            return sum(k * power for k, power in ctx.powers)
+
+        @staticmethod
+        def backward(ctx, g):
+            powers = dict(ctx.powers)
+            return g * (1 + sum(k * k * powers[k - 1] for k in range(2, 6)))
+
+    x = leaf(2.0)
+    (first,) = grad(Polynomial.apply(x), x, create_graph=True)
+    assert first.item() == 1 + sum(k * k * 2.0 ** (k - 1) for k in range(2, 6))
+    assert grad(first, x)[0].item() == sum(k * k * (k - 1) * 2.0 ** (k - 2) for k in range(2, 6))
+
+
 @pytest.mark.parametrize(
     ("value_of", "use"),
     [
@@ -589,3 +608,34 @@ def test_cleared_after_one_reading_when_asked_for():
     y = Clears.apply(x)
     assert y.grad_fn.saved_tensors == (x,)
     y += 1
+
+
+@pytest.mark.parametrize(
+    "pack", [lambda a: a, lambda a: {"a": [a]}, lambda a: a[1:]], ids=["array", "container", "part"]
+)
+@pytest.mark.parametrize("which", ["input", "output"])
+def test_a_numpy_array_on_ctx_that_is_the_memory_of_a_tensor_is_checked_for_writes(pack, which):
+    class Cube(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            result = x.detach().numpy() ** 3
+            ctx.kept = pack(x.detach().numpy() if which == "input" else result)
+            ctx.base = pb.asarray(x.numpy() + 0)
+            return pb.asarray(result)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3 * ctx.base**2
+
+    x = leaf([1.0, 2.0])
+    a = x * 1
+    y = Cube.apply(a)
+    y.sum().backward(retain_graph=True)
+    assert x.grad.tolist() == [3.0, 12.0]
+    with pb.no_grad():
+        if which == "input":
+            a += 1
+        else:
+            y += 1
+    with teaches(RuntimeError, "CubeBackward", "modified by an inplace operation"):
+        y.sum().backward()

@@ -3,11 +3,15 @@
 import array
 import collections
 import copy
+import ctypes
+import datetime
 import decimal
 import fractions
 import functools
+import io
 import time
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -550,6 +554,19 @@ def bottom_of(value):
     return value
 
 
+class LabelledText(str):
+    pass
+
+
+class LabelledNumber(float):
+    pass
+
+
+def weakly(e):
+    key = Box()
+    return key, weakref.WeakKeyDictionary({key: e})
+
+
 CARRIERS = {
     "item": (lambda e: e.item(), lambda k: k),
     "float": (lambda e: float(e), lambda k: k),
@@ -593,6 +610,25 @@ CARRIERS = {
     "text as a key": (lambda e: {repr(e.item()): 1}, lambda k: float(next(iter(k)))),
     "bytes": (lambda e: e.numpy().tobytes(), lambda k: np.frombuffer(k)[0]),
     "memoryview": (lambda e: memoryview(e.numpy()), lambda k: np.asarray(k)[()]),
+    "record array": (lambda e: np.rec.fromarrays([[e.item()]], names="a"), lambda k: k.a[0]),
+    "structured scalar": (lambda e: np.array([(e.item(), 1)], dtype="f8,i8")[0], lambda k: k[0]),
+    "bytes in an array": (lambda e: np.array([e.numpy().tobytes()]), lambda k: np.frombuffer(k[0].ljust(8, b"\0"))[0]),
+    "text in an array": (lambda e: np.array([repr(e.item())]), lambda k: float(k[0])),
+    "masked array": (lambda e: np.ma.array([e.item()]), lambda k: k[0]),
+    "polynomial": (lambda e: np.poly1d([e.item()]), lambda k: k.coeffs[0]),
+    "BytesIO": (lambda e: io.BytesIO(e.numpy().tobytes()), lambda k: np.frombuffer(k.getvalue())[0]),
+    "StringIO": (lambda e: io.StringIO(repr(e.item())), lambda k: float(k.getvalue())),
+    "ctypes": (lambda e: ctypes.c_double(e.item()), lambda k: k.value),
+    "struct of ctypes": (lambda e: (ctypes.c_double * 2)(e.item(), 1.0), lambda k: k[0]),
+    "text with attributes": (lambda e: LabelledText(repr(e.item())), lambda k: float(k)),
+    "number with attributes": (lambda e: LabelledNumber(e.item()), lambda k: float(k)),
+    "exception": (lambda e: ValueError(e.item()), lambda k: k.args[0]),
+    "set": (lambda e: {(0, e), (1, e * 0 + 1)}, lambda k: dict(k)[0] * dict(k)[1]),
+    "frozenset beside a number": (lambda e: [frozenset({(0, e), (1, e * 2)}), e.item()], lambda k: dict(k[0])[1] / 2),
+    "complex number": (lambda e: complex(0.0, e.item()), lambda k: k.imag),
+    "time": (lambda e: datetime.timedelta(seconds=e.item() * 1e5), lambda k: k.total_seconds() / 1e5),
+    "weak dictionary": (weakly, lambda k: k[1][k[0]]),
+    "cached function": (lambda e: functools.lru_cache(lambda: e), lambda k: k()),
     "a deep list": (lambda e: deep_list(e), lambda k: bottom_of(k)),
     "a long list": (lambda e: [None, 0.5, e] + [closure(1)] * (contents.LIMIT + 1), lambda k: k[2]),
 }
@@ -841,8 +877,24 @@ class Outside:
     value = None
 
 
+class Property:
+    """State behind a property."""
+
+    inner = None
+
+    @property
+    def value(self):
+        return Property.inner
+
+    @value.setter
+    def value(self, value):
+        Property.inner = value
+
+
 STORE = {}
 RECENT = []
+PROPERTY = Property()
+ARRAY, ARRAYS = np.zeros(1), {"a": [np.zeros(())]}
 BUFFER, BUFFERS = pb.zeros(()), {"b": pb.zeros(())}
 CONSTANTS = {"one": pb.tensor(1.0), "layers": [pb.tensor([2.0])]}
 ONE = pb.tensor(1.0)
@@ -850,6 +902,10 @@ ONE = pb.tensor(1.0)
 
 def _store(value):
     STORE["helper"] = value
+
+
+def _fill(x):
+    ARRAY[:] = np.exp(x.numpy())
 
 
 def _stored():
@@ -883,6 +939,13 @@ OUTSIDE = {
     "number": (lambda cls, x: STORE.update(n=pb.exp(x).item()), lambda cls, ctx: STORE["n"]),
     "buffer in a dict": (lambda cls, x: BUFFERS["b"].copy_(pb.exp(x)), lambda cls, ctx: BUFFERS["b"].clone()),
     "buffer": (lambda cls, x: BUFFER.copy_(pb.exp(x)), lambda cls, ctx: BUFFER.clone()),
+    "property": (lambda cls, x: setattr_on(PROPERTY, pb.exp(x)), lambda cls, ctx: PROPERTY.value),
+    "filled array": (lambda cls, x: _fill(x), lambda cls, ctx: pb.tensor(ARRAY[0])),
+    "array to copy to": (lambda cls, x: np.copyto(ARRAY, np.exp(x.numpy())), lambda cls, ctx: pb.tensor(ARRAY[0])),
+    "array for the result": (
+        lambda cls, x: np.exp(x.numpy(), out=ARRAYS["a"][0]),
+        lambda cls, ctx: pb.tensor(ARRAYS["a"][0]),
+    ),
     "part of a buffer": (lambda cls, x: BUFFER[...].copy_(pb.exp(x)), lambda cls, ctx: BUFFER.clone()),
 }
 
@@ -894,6 +957,8 @@ def setattr_on(owner, value):
 @pytest.mark.parametrize("how", OUTSIDE)
 def test_what_forward_leaves_outside_of_ctx_is_refused(how):
     leave, take = OUTSIDE[how]
+    for buffer in (ARRAY, ARRAYS["a"][0]):
+        buffer.fill(0)
 
     class Careless(pb.Function):
         @staticmethod

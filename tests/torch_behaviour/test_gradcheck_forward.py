@@ -223,3 +223,59 @@ def test_second_derivatives_forward_over_reverse(torch):
     assert torch.autograd.gradgradcheck(Square.apply, x)
     with pytest.raises(RuntimeError, match="Jacobian computed with forward mode mismatch"):
         torch.autograd.gradgradcheck(Square.apply, x, check_fwd_over_rev=True)
+
+
+@entry("H", "gradcheck_forward_ad_batched_grad")
+@pytest.mark.parametrize("fast", [True, False])
+def test_several_tangents_at_once(torch, fast):
+    x, y = double(torch, 0.5, 1.5, -0.7), double(torch, 1.0, 2.0, 3.0)
+    options = {
+        "check_forward_ad": True,
+        "check_batched_grad": True,
+        "check_batched_forward_grad": True,
+        "fast_mode": fast,
+    }
+    for func in (lambda x, y: (x.clone(), x + y, (x * y).sum()), lambda x, y: torch.sin(x) @ y):
+        assert torch.autograd.gradcheck(func, (x, y), **options)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_tangent_that_is_wrong_in_a_batch(torch, here, fast):
+    """Its jvp calls a Function whose rule for batches does not agree with its forward."""
+    if not here:
+        pytest.skip("torch batches these tangents by another mechanism than its vmap, which does not ask the rule")
+
+    class Odd(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            return x * 3, in_dims[0]
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+        @staticmethod
+        def jvp(ctx, t):
+            return Odd.apply(t)
+
+    x = double(torch, 0.5, 1.5, -0.7)
+    assert torch.autograd.gradcheck(Twice.apply, x, check_forward_ad=True, fast_mode=fast)
+    with pytest.raises(RuntimeError, match="pushed together"):
+        torch.autograd.gradcheck(Twice.apply, x, check_forward_ad=True, check_batched_forward_grad=True, fast_mode=fast)

@@ -230,6 +230,8 @@ def _check_forward(subject: Subject, differences: Differences, options: Options,
         pushing.check_linear(subject, analytical, rng, tolerance)
     if options.dtypes:
         pushing.check_dtypes(subject)
+    if options.batched_forward:
+        pushing.check_batched(subject, rng)
     if options.undefined:
         pushing.check_undefined(subject, rng, tolerance)
 

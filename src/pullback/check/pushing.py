@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.batching import mapped
 from pullback.check.differences import directions
 from pullback.check.errors import failure
 from pullback.check.moving import host, like
@@ -75,13 +76,21 @@ def _run(subject: Subject, arguments: list[Any]) -> tuple[Any, ...]:
 
 
 def _flat(subject: Subject, outputs: tuple[Any, ...]) -> np.ndarray:
+    pairs = [(outputs[k], _tangent_of(outputs[k])) for k in subject.chosen]
+    return _flat_values([tangents.zeros_like(y) if t is None else _fitted(t, y) for y, t in pairs])
+
+
+def _fitted(tangent: Tensor, y: Tensor) -> Tensor:
+    """A real tangent of a complex output has an imaginary part, of zeros."""
+    same = arrays.is_complex(tangent.dtype) or not arrays.is_complex(y.dtype)
+    return tangent if same else wrap(type(y), host(tangent._array).astype(complex))
+
+
+def _flat_values(values: list[Tensor]) -> np.ndarray:
     found = [np.zeros(0)]
-    for k in subject.chosen:
-        y = outputs[k]
-        tangent = _tangent_of(y)
-        values = np.zeros(tuple(y.shape), y.dtype) if tangent is None else host(tangent._array)
-        flat = values.reshape(-1)
-        found += [flat.real, flat.imag] if arrays.is_complex(y.dtype) else [flat.astype(np.float64)]
+    for value in values:
+        flat = host(value._array).reshape(-1)
+        found += [flat.real, flat.imag] if arrays.is_complex(value.dtype) else [flat.astype(np.float64)]
     return np.concatenate(found)
 
 
@@ -163,3 +172,42 @@ def check_dtypes(subject: Subject) -> None:
             tangent = _tangent_of(y) if isinstance(y, Tensor) else None
             if tangent is not None and tangent.dtype != y.dtype:
                 raise failure("dtype", f"the tangent of output {k} is {tangent.dtype}, the output {y.dtype}", output=k)
+
+
+def check_batched(subject: Subject, rng: np.random.Generator) -> None:
+    """Two tangents at once, inside `vmap`, give what each gives alone."""
+    for number, (position, x) in enumerate(subject.wanted):
+        moves = [_random(subject, rng)[number] for _ in range(2)]
+        alone = np.stack([push(subject, {number: values}) for values in moves])
+        both = wrap(type(x), like(np.stack(moves), x._array))
+        run = mapped(_pusher(subject, number), 0, 0, "same", None, lambda f, *args: f(*args), True)
+        try:
+            with _level():
+                found = run(both)
+        except Exception as error:
+            what = f"While computing batched gradients in forward mode, got: {type(error).__name__}: {error}"
+            raise failure("batched", what, input=position) from error
+        together = np.stack([_flat_values([t[k] for t in found]) for k in range(2)])
+        if not np.allclose(together, alone, rtol=np.sqrt(subject.unit()), atol=np.sqrt(subject.unit())):
+            raise failure(
+                "batched",
+                f"tangents of input {position} that are pushed together, by vmap, give another result than one by one",
+                "Write instead: a jvp whose operators work entry by entry, or a vmap rule of the Function.",
+                input=position,
+            )
+
+
+def _pusher(subject: Subject, number: int) -> Any:
+    """The function from a tangent of one wanted input to those of the chosen outputs."""
+
+    def pusher(tangent: Tensor) -> tuple[Any, ...]:
+        level = tangents.current_level()
+        assert level is not None
+        arguments = _duals(subject, {}, True)
+        position, x = subject.wanted[number]
+        arguments[position] = tangents.make(wrap(type(x), x._array), tangent, level)
+        outputs = _run(subject, arguments)
+        found = [(outputs[k], _tangent_of(outputs[k])) for k in subject.chosen]
+        return tuple([tangents.zeros_like(y.detach()) if t is None else t for y, t in found])
+
+    return pusher

@@ -1,4 +1,4 @@
-"""What a Primitive keeps may share memory with an argument or a result: a part of it, or the array in a container on ctx.
+"""A bare array that is kept may share memory with an argument or a result: what a Primitive keeps, and what hangs on a ctx.
 
 A write into that Tensor then changes what was kept.  Bare arrays log no writes, so the Tensor is kept beside them, and its log
 is asked before the rule runs.
@@ -27,10 +27,10 @@ class Aliasing:
     __slots__ = ()
 
     def _saved_entries(self: Any) -> Any:
-        return [*super()._saved_entries(), *self.__dict__["_aliased"]]  # type: ignore[misc]
+        return [*super()._saved_entries(), *self._aliased]  # type: ignore[misc]
 
     def _pull(self: Any, cotangents: list[Any], task: Any) -> Any:
-        for entry in self.__dict__["_aliased"]:
+        for entry in self._aliased:
             unpack(entry, self, "memory")
         return super()._pull(cotangents, task)  # type: ignore[misc]
 
@@ -47,7 +47,7 @@ def watch_memory(ctx: Any, kept: Iterable[Any], args: Any, edges: Any, outputs: 
         if isinstance(tensor, Tensor) and _among(tensor, arrays):
             shared.append(SavedOutput(tensor, position) if tensor._edge is not None else SavedPlain(tensor))
     if shared:
-        ctx.__dict__["_aliased"] = shared
+        ctx._aliased = shared
         become(ctx, Aliasing)
 
 

@@ -11,10 +11,11 @@ import contextvars
 import copy
 import dataclasses
 import enum
+import functools
 import gc
 import numbers
 import types
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def tensors_in(value: Any) -> list[Tensor]:
 def tensors_in_tree(value: Any) -> list[Tensor] | None:
     """The same, in the order of `rebuild`; ``None`` for what cannot be taken apart and rebuilt.
 
-    That is: containers that hold themselves, one container twice, or too much.
+    That is: containers that hold themselves, one container twice, or too much; and sets of several Tensors, which have no order.
     """
     found: list[Tensor] = []
     seen: set[int] = set()
@@ -80,6 +81,8 @@ def tensors_in_tree(value: Any) -> list[Tensor] | None:
         contents = parts(value)
         if contents is None or _PLAIN.issuperset(map(type, contents)):
             continue
+        if isinstance(value, (set, frozenset)) and len(tensors_in(value)) > 1:
+            return None
         if id(value) in seen or depth > DEPTH or len(seen) + len(pending) + len(contents) > LIMIT:
             return None
         seen.add(id(value))
@@ -176,7 +179,8 @@ def _carries(value: Any, numbers_count: bool, hidden: bool) -> bool | None:
     if isinstance(value, (int, enum.Enum)):
         return False
     if arrays.is_array(value):
-        return arrays.dtype_of(value).kind == "O" or (numbers_count and arrays.is_inexact(value.dtype))
+        held = arrays.dtype_of(value).kind
+        return held == "O" or (numbers_count and (held in "VSU" or arrays.is_inexact(value.dtype)))
     if isinstance(value, numbers.Number):  # Fraction and Decimal too
         return numbers_count
     return None
@@ -187,7 +191,8 @@ def _members(value: Any, numbers_count: bool, hidden: bool) -> list[tuple[Any, b
     contents = parts(value)
     if contents is None:
         held = _held_by(value)
-        if numbers_count and not held and not hasattr(value, "__dict__") and type(value) not in _EMPTY:
+        shown = held or type(value) in _EMPTY if not hasattr(value, "__dict__") else _shows_all(type(value))
+        if numbers_count and not shown:
             return None  # made by compiled code, which keeps its numbers where nobody can look
         return [(item, True) for item in held]
     keys = value if isinstance(value, dict) else ()
@@ -221,6 +226,23 @@ def _tells_a_number(text: str | bytes) -> bool:
 
 _DIGITS = frozenset("0123456789")
 _EMPTY = frozenset({object, types.CellType})
+#: Compiled classes whose instances have attributes, and keep nothing beside what the garbage collector is told of.
+_OPEN = (
+    *CONTAINERS,
+    BaseException,
+    functools.partial,
+    types.FunctionType,
+    types.MethodType,
+    types.SimpleNamespace,
+    Generic,
+)
+_HEAP, _IMMUTABLE = 1 << 9, 1 << 8  # Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_IMMUTABLETYPE
+
+
+def _shows_all(kind: type) -> bool:
+    """True for a class written in Python, down to `object` or a class that is known to hide nothing."""
+    compiled = [base for base in kind.__mro__[:-1] if not base.__flags__ & _HEAP or base.__flags__ & _IMMUTABLE]
+    return all(issubclass(base, _OPEN) for base in compiled)
 
 
 def held_in(value: Any, limit: int) -> list[Any] | None:

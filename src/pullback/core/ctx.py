@@ -70,9 +70,13 @@ class Ctx(Node):
     like saved ones: their versions are checked, outputs are held weakly, intermediates are recomputed when needed.
     """
 
-    __slots__ = ("__dict__", "_beside", "_inputs", "_kept", "_marks", "_needs", "_opaque", "_outer", "_to_save")
+    __slots__ = (
+        *("__dict__", "_aliased", "_beside", "_inputs", "_kept"),
+        *("_marks", "_needs", "_opaque", "_outer", "_to_save"),
+    )
 
     _operator: ClassVar[Any]
+    _aliased: list[Any]  # arguments and results that share memory with an array on ctx, see aliased.py
     _inputs: tuple[Any, ...]  # the arguments, while forward runs
     _kept: dict[str, Any] | None  # attributes that hold Tensors, as (structure, entries)
     _marks: Marks | None

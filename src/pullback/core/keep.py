@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import modes
+from pullback.core.aliased import watch_memory
 from pullback.core.attributes import hand_out
 from pullback.core.contents import is_among, may_carry, plain, rebuild, tensors_in, tensors_in_tree
 from pullback.core.errors import lesson
@@ -78,6 +79,8 @@ def _keep_attributes(ctx: Any, args: Any, returned: Any, outputs: Any) -> bool:
     True when one is an intermediate, or a carrier: then a second run of forward must be able to replace it.
     """
     numbers_count = bool(ctx._opaque)
+    if numbers_count:
+        watch_memory(ctx, ctx.__dict__.values(), args, ctx._edges, outputs)
     kept: dict[str, tuple[Any, Any]] = {}
     carriers = []
     intermediate = False

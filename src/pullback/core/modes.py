@@ -78,9 +78,22 @@ class Settings:
         What saved values go through (`pullback.core.packing`).
     function
         The ctx of the Function whose forward runs, where a plain mode was entered inside it.
+    operators
+        ``operators(operator, args, options)`` is called in the place of operators whose arguments require gradients
+        (`pullback.autograd.selective`).
     """
 
-    __slots__ = ("check_inf", "check_nan", "detect_anomaly", "function", "hooks", "inference", "log", "watcher")
+    __slots__ = (
+        "check_inf",
+        "check_nan",
+        "detect_anomaly",
+        "function",
+        "hooks",
+        "inference",
+        "log",
+        "operators",
+        "watcher",
+    )
 
     def __init__(
         self,
@@ -92,6 +105,7 @@ class Settings:
         hooks: Any = None,
         log: Any = None,
         check_inf: bool = False,
+        operators: Any = None,
     ) -> None:
         self.detect_anomaly = detect_anomaly
         self.check_nan = check_nan
@@ -101,15 +115,18 @@ class Settings:
         self.hooks = hooks
         self.log = log
         self.check_inf = check_inf
+        self.operators = operators
 
     def replace(self, **changes: Any) -> Settings:
         """A copy with some fields changed; `PLAIN` itself when nothing is left."""
         fields = {name: getattr(self, name) for name in self.__slots__} | changes
-        if not any(fields[name] for name in ("detect_anomaly", "inference", "watcher", "function", "hooks", "log")):
+        if not any(fields[name] for name in _ALONE):
             return PLAIN
         return Settings(**fields)
 
 
+#: The settings that mean something by themselves.
+_ALONE = ("detect_anomaly", "inference", "watcher", "function", "hooks", "log", "operators")
 PLAIN = Settings()
 Mode._settings = PLAIN
 

@@ -22,6 +22,10 @@ from pullback.core.tensor import Tensor
 
 #: A place that holds more objects than this is not watched: looking at it would cost more than forward.
 LIMIT = 300
+#: Arrays with more entries than this are not compared.
+LARGEST = 100_000
+#: Names of what writes into an array, beside ``a[...] = b``.
+_FILLING = {"copyto", "fill", "out", "place", "put", "put_along_axis", "putmask"}
 #: Helpers that are looked into, at most.
 HELPERS = 50
 #: The places of a Function that was never called.
@@ -33,11 +37,15 @@ _IDLE = (
 
 
 class Place(NamedTuple):
-    """Something that forward and backward both name; `fixed` where it is a Tensor, which forward could only write into."""
+    """Something that forward and backward both name; `fixed` where it is a Tensor, which forward could only write into.
+
+    `filled` where forward writes into arrays, of whatever name: then those that the place holds are compared.
+    """
 
     name: str
     read: Callable[[], Any]
     fixed: bool
+    filled: bool = False
 
 
 def look(operator: Any) -> Any:
@@ -52,14 +60,22 @@ def look(operator: Any) -> Any:
         if before is None:
             operator._outside = tuple([other for other in operator._outside if other is not place])
         else:
-            found.append((place, before))
+            found.append((place, before, _copies(before) if place.filled else ()))
     return found or None
+
+
+def _copies(held: dict[int, Any]) -> list[tuple[Any, Any]]:
+    """Arrays with what they contain now."""
+    return [
+        (item, item.copy()) for item, _ in held.values() if isinstance(item, np.ndarray) and item.dtype.kind in "fc"
+    ]
 
 
 def note_changes(operator: Any, before: Any, numbers_count: bool, args: Any) -> None:
     """After forward: did it leave a Tensor in one of the places, or, where values left the graph, a number?"""
-    for place, known in before:
-        if _left(place.read(), known, numbers_count, args):
+    for place, known, copies in before:
+        filled = numbers_count and not all(np.array_equal(a, old, equal_nan=True) for a, old in copies)
+        if filled or _left(place.read(), known, numbers_count, args):
             operator._left_outside = place.name
 
 
@@ -134,8 +150,9 @@ def _shared_places(operator: Any) -> Iterator[Place]:
             yield Place(name, read, False)
         elif isinstance(value, types.FunctionType) and forward.stored & backward.names:
             yield Place(f"an attribute of {name}", functools.partial(vars, value), False)
-        elif not isinstance(holder, type) and _may_change(holder):
-            yield Place(name, read if common else functools.partial(_itself, holder), isinstance(holder, Tensor))
+        elif not isinstance(holder, type) and (_may_change(holder) or (forward.fills and _is_buffer(holder))):
+            reach = read if common else functools.partial(_itself, holder)
+            yield Place(name, reach, isinstance(holder, Tensor), forward.fills)
     for owner, name in owners.items():
         for attribute in forward.names & backward.names:
             value, assigned = _attribute(owner, attribute), attribute in forward.stored
@@ -168,6 +185,11 @@ def _may_change(value: Any) -> bool:
     return value.__class__ not in HARMLESS and not isinstance(value, _IDLE)
 
 
+def _is_buffer(value: Any) -> bool:
+    """True for an array that can be written and is not too large to be compared at every call."""
+    return isinstance(value, np.ndarray) and value.flags.writeable and value.size <= LARGEST
+
+
 def _attribute(owner: Any, name: str) -> Any:
     return vars(owner).get(name)
 
@@ -185,6 +207,7 @@ class _Reach:
     def __init__(self, operator: Any, *functions: Any) -> None:
         self.names: set[str] = set()
         self.stored: set[str] = set()
+        self.fills = False
         self.variables: dict[Any, tuple[str, Callable[[], Any]]] = {}  # by cell, or by module and name
         self._operator = operator
         self._seen: list[Any] = []
@@ -203,6 +226,7 @@ class _Reach:
     def _look_at(self, function: Any) -> Iterator[Any]:
         """Note what one function uses; gives what may be helpers."""
         names, stored = _names_in(function.__code__, function in self._rules)
+        self.fills = self.fills or _fills(function.__code__)
         self.names |= names
         self.stored |= stored
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -215,7 +239,9 @@ class _Reach:
             if getattr(helper, "__globals__", None) is space:
                 yield helper
         for owner in {*_classes_of(self._operator), *self._owners(space)}:
-            yield from [vars(owner)[name] for name in names & vars(owner).keys()]
+            for name in names & vars(owner).keys():
+                helper = vars(owner)[name]
+                yield from (helper.fget, helper.fset) if isinstance(helper, property) else (helper,)
 
     def values(self) -> list[Any]:
         return [read() for _, read in self.variables.values()]
@@ -225,6 +251,17 @@ class _Reach:
         for holder in map(_holder, self.values()):
             kind = holder if isinstance(holder, type) else type(holder)
             yield from [owner for owner in _classes_of(kind) if owner.__module__ == space.get("__name__")]
+
+
+@functools.lru_cache(maxsize=1024)
+def _fills(code: types.CodeType) -> bool:
+    """Whether code may write into an array that it has got from somewhere."""
+    keywords = [name for value in code.co_consts if isinstance(value, tuple) for name in value if isinstance(name, str)]
+    return (
+        not _FILLING.isdisjoint([*code.co_names, *keywords])
+        or any(step.opname == "STORE_SUBSCR" for step in dis.get_instructions(code))
+        or any(_fills(inner) for inner in code.co_consts if isinstance(inner, types.CodeType))
+    )
 
 
 @functools.lru_cache(maxsize=1024)

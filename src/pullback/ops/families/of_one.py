@@ -34,7 +34,7 @@ from pullback.ops.families.functions import function_of, introduce
 ndarray = np.ndarray
 _new = object.__new__
 _current = modes.current
-_ON, _OFF = modes.ON, modes.OFF
+_ON, _OFF, _Special = modes.ON, modes.OFF, modes.Special
 _F8, _F4 = np.dtype(np.float64), np.dtype(np.float32)
 
 
@@ -125,6 +125,8 @@ def _quicken_unary(name: str, operator: Any, ufunc: Any, partial: Any, uses: tup
         edge = x._edge
         if edge is not None:
             mode = _current()
+            if mode is not _ON and mode.__class__ is _Special and mode._settings.operators is not None:
+                return general(x)
             if mode is not _ON and not mode._recording:
                 if OPEN and dual_at(edge) is not None:
                     return dual.push(operator, (x,), {})

@@ -37,7 +37,7 @@ from pullback.ops.families.functions import function_of, introduce, is_operand, 
 ndarray = np.ndarray
 _new = object.__new__
 _current = modes.current
-_ON, _OFF = modes.ON, modes.OFF
+_ON, _OFF, _Special = modes.ON, modes.OFF, modes.Special
 _F8, _F4 = np.dtype(np.float64), np.dtype(np.float32)
 
 
@@ -201,6 +201,8 @@ def _quicken_binary(name: str, operator: Any, ufunc: Any, partials: Any, uses: A
                 _remember(array_b)
             if edge_a is not None or edge_b is not None:
                 mode = _current()
+                if mode is not _ON and mode.__class__ is _Special and mode._settings.operators is not None:
+                    return general(a, b)
                 if mode is not _ON and not mode._recording:
                     if OPEN and (dual_at(edge_a) or dual_at(edge_b)):
                         return dual.push(operator, (a, b), {})

@@ -8,14 +8,22 @@ from typing import Any
 
 from pullback.autograd.checkpoint import CheckpointError, set_checkpoint_debug_enabled, set_checkpoint_early_stop
 from pullback.autograd.checkpoint import run as _run
+from pullback.autograd.selective import (
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 from pullback.core.errors import lesson as _lesson
 from pullback.core.tensor import Tensor as _Base
 from pullback.torch.random import default_generator as _generator
 
 __all__ = [
     "CheckpointError",
+    "CheckpointPolicy",
+    "SelectiveCheckpointContext",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
     "detach_variable",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
