@@ -145,6 +145,8 @@ class Entry(Primitive):
     def forward(ctx: Any, x: Any, *, batch: Batch, k: int) -> Any:
         ctx.batch, ctx.axis = batch, k
         found = batched.entry(x, batch, k)
+        if isinstance(found, np.ndarray):
+            return found.copy(order="K")  # some functions ask for the order in memory
         return arrays.copy(found, arrays.namespace(found))
 
     @staticmethod

@@ -16,6 +16,7 @@ from pullback.batching.crossing import Share, collect, entry
 from pullback.core import arrays, modes
 from pullback.core import batches as machine
 from pullback.core.batches import ReadOut
+from pullback.core.contents import tensors_in
 from pullback.core.ctx import Pull, pull_of, pulling
 from pullback.core.masked import Masked
 from pullback.core.primitive_node import SavedConstant
@@ -103,19 +104,29 @@ def one_by_one(operator: Any, args: Any, options: dict[str, Any], error: ReadOut
     if batch is None or options.get("in_place"):
         raise error
     noticed(operator, error)
-    return each(lambda *given: operator.apply(*given[0], **given[1]), (tuple(args), options), batch)
+    return each(lambda given, named: _reading(operator.apply, error, *given, **named), (tuple(args), options), batch)
+
+
+def _reading(function: Callable[..., Any], error: ReadOut, *args: Any, **kwargs: Any) -> Any:
+    """What a function gives that does not write into its arguments: those of an entry are copies, and it would be in vain."""
+    given = tensors_in([list(args), kwargs])
+    before = [x._version for x in given]
+    result = function(*args, **kwargs)
+    if before != [x._version for x in given]:
+        raise error
+    return result
 
 
 def call_one_by_one(function: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any], error: ReadOut) -> Any:
     """What a function of Tensors gives, entry by entry; refused where it writes, or gives anything but Tensors."""
     batch = innermost([list(args), kwargs])
-    if batch is None or (name.endswith("_") and not name.endswith("__")):
+    if batch is None or kwargs.get("out") is not None or (name.endswith("_") and not name.endswith("__")):
         raise error
     LOOPED.add(name)
     args, kwargs = _all_shared((tuple(args), kwargs), batch)
 
     def one(positional: Any, named: Any) -> Any:
-        result = function(*positional, **named)
+        result = _reading(function, error, *positional, **named)
         if not all(isinstance(r, Tensor) for r in (result if isinstance(result, tuple) else (result,))):
             raise error
         return result
