@@ -12,7 +12,7 @@ import numpy as np
 
 from pullback.batching import batched
 from pullback.batching.batched import Batch, Batched, batches, namespace_for
-from pullback.batching.crossing import Share, collect, entry
+from pullback.batching.crossing import Entry, Share, collect, entry
 from pullback.core import arrays, modes
 from pullback.core import batches as machine
 from pullback.core.batches import ReadOut
@@ -22,7 +22,7 @@ from pullback.core.masked import Masked
 from pullback.core.primitive_node import SavedConstant
 from pullback.core.pulling import find_rule
 from pullback.core.recorded import Recorded
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, lent
 
 
 def innermost(values: Any) -> Batch | None:
@@ -127,11 +127,32 @@ def call_one_by_one(function: Callable[..., Any], name: str, args: Any, kwargs: 
 
     def one(positional: Any, named: Any) -> Any:
         result = _reading(function, error, *positional, **named)
+        if _captures(result, batch):
+            raise error
         if not all(isinstance(r, Tensor) for r in (result if isinstance(result, tuple) else (result,))):
             raise error
         return result
 
     return each(one, (args, kwargs), batch)
+
+
+def _captures(result: Any, batch: Batch) -> bool:
+    """Whether what was computed for an entry depends on Tensors beside its arguments: read by a function among these.
+
+    They are not shared by the entries in any way that the graph knows, so that their derivatives could not be told apart.
+    """
+    pending = [x._resolved()[0] for x in tensors_in(result) if x.requires_grad]
+    seen = set(pending)
+    while pending:
+        node = pending.pop()
+        if getattr(node, "_operator", None) is Entry and node.batch is batch:
+            continue
+        if not any(node._edges):
+            return True
+        fresh = {edge[0] for edge in node._edges if edge} - seen
+        seen |= fresh
+        pending.extend(fresh)
+    return False
 
 
 def _all_shared(value: Any, batch: Batch) -> Any:
@@ -183,6 +204,8 @@ def function_rule_one_by_one(node: Any, cotangents: list[Any], error: ReadOut) -
     def one(values: Any, kept: Any, given: Any) -> Any:
         own = Pull(node, node._needs if pull is None else pull.needs)
         own.entries, own.attributes = values, kept
+        if not node._operator.any_layout:
+            given = [c if c is None else lent(c, arrays.contiguous(c._array)) for c in given]
         token = pulling.set(own)
         try:
             return rule(node, list(given)) if node._operator.boxed_grads_call else rule(node, *given)
