@@ -676,16 +676,36 @@ def test_a_function_that_wrote_into_its_argument_does_not_run_again_for_each_ent
 
 
 def test_callbacks_of_functions_that_look():
-    """What a callback captures is not known to each entry apart: refused, where a derivative could be asked for."""
+    """What a callback captures is not known to each entry apart: only a gradient within the batch is refused."""
     w = pb.tensor(2.0, requires_grad=True)
+    x = pb.tensor(X, requires_grad=True)
 
     def f(x):
         return np.piecewise(x, [x < 0, x >= 0], [lambda v: v * w, lambda v: v * v])
 
-    with pytest.raises(RuntimeError, match="inside vmap"):
-        pb.vmap(f)(pb.tensor(X))
-    with pb.no_grad():
-        same(pb.vmap(f)(pb.tensor(X)), np.where(X < 0, 2 * X, X * X))
+    y = pb.vmap(f)(x)
+    same(y.detach(), np.where(X < 0, 2 * X, X * X))
+    found = pb.autograd.grad(y.sum(), (x, w))
+    same(found[0], np.where(X < 0, 2, 2 * X))
+    same(found[1], X[X < 0].sum())
+    with pytest.raises(RuntimeError, match="captures a differentiable Tensor"):
+        pb.vmap(lambda x: pb.autograd.grad(pb.sum(f(x)), w)[0])(x)
+    w = pb.tensor(2.0)
+    same(pb.vmap(pb.grad(lambda x: pb.sum(f(x))))(x).detach(), np.where(X < 0, 2, 2 * X))
+
+
+def test_no_backward_inside():
+    w = pb.tensor(W, requires_grad=True)
+    with pytest.raises(RuntimeError, match="inside a functorch transform"):
+        pb.vmap(lambda x: (pb.sum(w * x).backward(), x)[1])(X)
+    assert w.grad is None
+
+
+def test_a_checkpoint_inside():
+    from pullback.autograd.checkpoint import checkpoint
+
+    f = pb.vmap(pb.grad(lambda x: pb.sum(checkpoint(lambda v: pb.sin(v) * v, x))))
+    same(f(X), np.cos(X) * X + np.sin(X))
 
 
 def test_what_looks_and_writes_is_refused():

@@ -12,7 +12,7 @@ import numpy as np
 
 from pullback.batching import batched
 from pullback.batching.batched import Batch, Batched, batches, namespace_for
-from pullback.batching.crossing import Entry, Share, collect, entry
+from pullback.batching.crossing import Entry, Share, collect, entry, only_outside
 from pullback.core import arrays, modes
 from pullback.core import batches as machine
 from pullback.core.batches import ReadOut
@@ -123,24 +123,35 @@ def call_one_by_one(function: Callable[..., Any], name: str, args: Any, kwargs: 
     if batch is None or kwargs.get("out") is not None or (name.endswith("_") and not name.endswith("__")):
         raise error
     LOOPED.add(name)
-    args, kwargs = _all_shared((tuple(args), kwargs), batch)
 
-    def one(positional: Any, named: Any) -> Any:
+    def one(*positional: Any, **named: Any) -> Any:
         result = _reading(function, error, *positional, **named)
-        if _captures(result, batch):
-            raise error
         if not all(isinstance(r, Tensor) for r in (result if isinstance(result, tuple) else (result,))):
             raise error
         return result
 
-    return each(one, (args, kwargs), batch)
+    return apart(one, args, kwargs, batch)
+
+
+def apart(function: Callable[..., Any], args: Any, kwargs: dict[str, Any], batch: Batch) -> Any:
+    """``function(*args, **kwargs)`` for each entry of a batch, whatever it is made of.
+
+    What it captures is not shared by the entries in a way that the graph knows.  So a derivative that each entry asks for
+    itself is refused then; one taken outside is right.
+    """
+    captured = []
+
+    def one(positional: Any, named: Any) -> Any:
+        result = function(*positional, **named)
+        captured.append(_captures(result, batch))
+        return result
+
+    found = each(one, _all_shared((tuple(args), dict(kwargs)), batch), batch)
+    return only_outside(found, batch) if any(captured) else found
 
 
 def _captures(result: Any, batch: Batch) -> bool:
-    """Whether what was computed for an entry depends on Tensors beside its arguments: read by a function among these.
-
-    They are not shared by the entries in any way that the graph knows, so that their derivatives could not be told apart.
-    """
+    """Whether what was computed for an entry depends on Tensors beside its arguments: read by a function among these."""
     pending = [x._resolved()[0] for x in tensors_in(result) if x.requires_grad]
     seen = set(pending)
     while pending:
