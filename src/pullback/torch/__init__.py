@@ -43,6 +43,7 @@ from pullback.torch import (
     jit,
     linalg,
     nn,
+    ops,
     random,
     special,
     testing,
