@@ -21,9 +21,11 @@ from pullback.core.tangents import Point as _Point
 from pullback.core.tangents import current_level as _current_level
 from pullback.core.tensor import Tensor as _Base
 from pullback.torch._export import xp as _xp
+from pullback.torch._functional_call import functional_call, stack_module_state
 from pullback.torch._missing import refuse as _refuse
 
-__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp", "vmap"]
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize"]
+__all__ += ["stack_module_state", "vjp", "vmap"]
 
 
 def _call(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
