@@ -45,6 +45,7 @@ from pullback.torch import (
     jit,
     linalg,
     nn,
+    ops,
     random,
     special,
     testing,
