@@ -106,6 +106,8 @@ BLIND = {
 LAZY: dict[tuple[str, str], str] = {
     ("core.differentiate", "core.anomaly"): "only a pass under detect_anomaly() needs it",
     ("core.differentiate", "batching"): "only a pass with a batch of cotangents needs it",
+    ("transforms", "batching"): "only jacobian, hessian and vmap need it",
+    ("autograd.functional", "batching"): "only vectorize=True needs it",
     ("core.outputs", "core.rules"): "only the wording of an error needs it",
     ("namespaces.array_api", "namespaces.fft"): "an extension that most programs never name",
     ("namespaces.array_api", "namespaces.special"): "120 operators that most programs never name",

@@ -370,6 +370,26 @@ def test_indices_from_the_batch():
         same(inside, np.stack(single))
 
 
+def test_writing_at_indices_from_the_batch():
+    columns = np.array([1, 2])
+
+    def f(x, j):
+        out = pb.zeros(3)
+        out[j] = pb.sum(x * x)
+        out[pb.stack([j, j])] += x[:2]
+        y = x * 1
+        y[j] *= x[0]
+        y[y > 0.5] = 0.1
+        return pb.sum(out * x + y**2)
+
+    expected = loop(lambda x, j: f(pb.tensor(x), pb.asarray(j)), X, columns)
+    same(pb.vmap(f)(X, columns), expected)
+    found = pb.vmap(pb.grad(f))(X, columns)
+    same(found, loop(lambda x, j: pb.grad(lambda x: f(x, pb.asarray(j)))(x), X, columns))
+    x = pb.tensor(X, requires_grad=True)
+    same(pb.autograd.grad(pb.vmap(f)(x, columns).sum(), x)[0], found)
+
+
 # ---------------------------------------------------------------------------------------- operators that look, Functions
 class Looks(pb.Primitive):
     """A product whose forward and backward need NumPy's numbers."""
@@ -586,3 +606,70 @@ def test_a_function_that_wrote_into_its_argument_does_not_run_again_for_each_ent
     with pytest.raises(RuntimeError) as caught:
         pb.vmap(lambda x: ScalesAndClips.apply(x * 1))(pb.tensor([[1.0, 2.0], [3.0, -4.0]]))
     assert any("wrote into its arguments" in note for note in caught.value.__notes__)
+
+
+# ---------------------------------------------------------------------------------------------------------- randomness
+def drawing():
+    return {
+        "randn": lambda x: torch.randn(2),
+        "rand_like": torch.rand_like,
+        "randint": lambda x: torch.randint(0, 1000, (3,)),
+        "randperm": lambda x: torch.randperm(20),
+        "normal": lambda x: torch.normal(torch.zeros(3), 1.0),
+        "bernoulli": lambda x: torch.bernoulli(torch.full((30,), 0.5)),
+        "multinomial": lambda x: torch.multinomial(torch.ones(40), 10),
+        "poisson": lambda x: torch.poisson(torch.full((9,), 30.0)),
+        "normal_": lambda x: torch.zeros(4).normal_(),
+        "exponential_": lambda x: torch.zeros(4).exponential_(),
+        "dropout": lambda x: torch.nn.functional.dropout(torch.ones(40)),
+    }
+
+
+@pytest.mark.parametrize("name", drawing())
+def test_random_numbers(name):
+    draw, x = drawing()[name], torch.ones(4, 3)
+    with pytest.raises(RuntimeError, match="randomness error mode"):
+        torch.vmap(draw)(x)
+    same = torch.vmap(draw, randomness="same")(x)
+    assert (same == same[:1]).all()
+    different = torch.vmap(draw, randomness="different")(x)
+    assert different.shape == same.shape
+    assert len({tuple(row.tolist()) for row in different}) == 4
+    nested = torch.vmap(lambda y: torch.vmap(draw, randomness="different")(x), randomness="same")(torch.ones(2))
+    assert nested.shape == (2, *different.shape)
+    assert (nested[0] == nested[1]).all()
+    nested = torch.vmap(lambda y: torch.vmap(draw, randomness="same")(x), randomness="different")(torch.ones(2))
+    assert (nested[:, 0] == nested[:, 1]).all()
+    assert not (nested[0] == nested[1]).all()
+
+
+def test_random_numbers_that_depend_on_the_batch():
+    means = torch.tensor([0.0, 1000.0, 2000.0])
+    for draw in (lambda m: torch.normal(m, 1.0), torch.poisson):
+        found = torch.vmap(draw, randomness="different")(means)
+        assert (abs(found - means) < 200).all()
+    chances = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+    assert torch.vmap(torch.bernoulli, randomness="different")(chances).tolist() == chances.tolist()
+    assert torch.vmap(lambda w: torch.multinomial(w, 1), randomness="different")(chances).tolist() == [[1], [0]]
+
+
+def test_forward_mode_that_looks_runs_for_each_entry():
+    class Product(pb.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            ctx.save_for_forward(a, b)
+            return a * b
+
+        @staticmethod
+        def jvp(ctx, ta, tb):
+            a, b = ctx.saved_tensors
+            return ta * b.detach().numpy() + a.detach().numpy() * tb
+
+    v = np.array([[1.0, 0.0, 2.0], [0.0, -1.0, 0.5]])
+    w = pb.tensor(W)
+    with fw.dual_level():
+        x = fw.make_dual(pb.tensor(X), pb.tensor(v))
+        y = pb.vmap(lambda x: Product.apply(x, pb.sin(x) * w).sum())(x)
+        found = fw.unpack_dual(y).tangent
+    expected = loop(lambda x, t: pb.jvp(lambda x: pb.sum(x * pb.sin(x) * W), (x,), (t,))[1], X, v)
+    same(found, expected)

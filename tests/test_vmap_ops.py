@@ -5,6 +5,7 @@ Each check is a function of one call.  Exceptions are data: one that holds after
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -58,8 +59,8 @@ class Many:
             yield [self.sets[k if d == 0 else 0][j] for j, d in enumerate(dims)]
 
 
-def manys(record: Record) -> Iterator[Many]:
-    dtypes = [np.float64] + ([np.complex128] if record.complex else [])
+def manys(record: Record, complex_too: bool = True) -> Iterator[Many]:
+    dtypes = [np.float64] + ([np.complex128] if record.complex and complex_too else [])
     for dtype in dtypes:
         columns = [list(samples_of(record, dtype, seed)) for seed in range(SIZE)]
         for samples in zip(*columns, strict=True):
@@ -242,21 +243,30 @@ LOOPS: dict[str, str] = dict.fromkeys(
 )
 
 
-@pytest.mark.parametrize("name", REGISTRY)
-def test_vmap_agrees_with_the_loop(name: str) -> None:
-    record = REGISTRY[name]
+def run(name: str, most: int | None, complex_too: bool) -> None:
+    """All checks on so many samples of an operator."""
     looping.LOOPED.clear()
-    for many in manys(record):
+    for many in itertools.islice(manys(REGISTRY[name], complex_too), most):
         for title, function in CHECKS.items():
-            reason = EXCEPTIONS.get((name, title))
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore", RuntimeWarning)
-                if reason is None:
+                if (name, title) not in EXCEPTIONS:
                     function(many)
                     continue
                 with pytest.raises(Exception):  # noqa: B017, PT011 - whatever the reason says
                     function(many)
     assert bool(looping.LOOPED) is (name in LOOPS), looping.LOOPED
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_vmap_agrees_with_the_loop(name: str) -> None:
+    run(name, 2, False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REGISTRY)
+def test_vmap_agrees_with_the_loop_on_every_sample(name: str) -> None:
+    run(name, None, True)
 
 
 def test_the_page_names_the_operators_that_run_entry_by_entry() -> None:

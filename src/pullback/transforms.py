@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 
-from pullback.batching import mapped, pull_entries
 from pullback.core import arrays, modes
 from pullback.core.differentiate import grad as _grad
 from pullback.core.errors import lesson
@@ -206,6 +205,8 @@ class _Call:
 
     def pull_all(self, y: Tensor, size: int) -> list[Tensor]:
         """The derivatives of all entries of a result, along a first axis: so many of them in one pass."""
+        from pullback.batching import pull_entries
+
         return pull_entries(y, lambda entry: self.pull([entry], None, self.connected, keep=True), size)
 
     def per_argument(self, leaves: list[Any]) -> tuple[Any, ...]:
@@ -625,6 +626,8 @@ def vmap(
     array([[ 2.,  4.],
            [18., 24.]])
     """
+    from pullback.batching import mapped
+
     run = mapped(f, in_dims, out_dims, randomness, chunk_size, lambda f, *args, **kwargs: f(*args, **kwargs), False)
 
     @functools.wraps(f)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.autograd.strict import check_inputs, check_outputs, check_results, reaches
-from pullback.batching import pull_entries
 from pullback.core import forward as _forward  # noqa: F401 - operators find it once it is imported
 from pullback.core import tangents
 from pullback.core.arrays import namespace
@@ -183,8 +182,8 @@ def jacobian(
     Parameters
     ----------
     strategy
-        ``"reverse-mode"``: one backward pass per element of the outputs; ``"forward-mode"``: one run of `func` per element of
-        the inputs.
+        ``"reverse-mode"``: one backward pass per element of the outputs, or one for all of them with `vectorize`;
+        ``"forward-mode"``: one run of `func` for each input.
 
     Returns
     -------
@@ -230,6 +229,8 @@ def _jacobian_at_once(y: Any, points: tuple[Any, ...], create_graph: bool) -> tu
     """One backward pass for all rows."""
     if not y.requires_grad or not y._array.size:
         return _jacobian_of(y, 0, points, create_graph, False)
+    from pullback.batching import pull_entries
+
     blocks = pull_entries(y, lambda entry: _pull((entry,), points, (None,), create_graph))
     return tuple([Recorded.xp.reshape(g, (*y.shape, *x.shape)) for g, x in zip(blocks, points, strict=True)])
 
@@ -253,35 +254,32 @@ def _jacobian_of(y: Any, number: int, points: tuple[Any, ...], create_graph: boo
 
 
 def _columns(func: Callable[..., Any], inputs: tuple[Any, ...], single: bool, create_graph: bool) -> Any:
-    """The Jacobians in forward mode: every element of the inputs is moved in turn."""
+    """The Jacobians in forward mode: all elements of an input are moved at once, each in an entry of a batch."""
     plain = tuple([x if create_graph and x.requires_grad else wrap(type(x), x._array) for x in inputs])
     tangents.enter()
     try:
         alone, outputs = _as_tuple(func(*plain), _OUTPUTS, "jacobian")
-        blocks = [[_moved(func, plain, number, k) for k in range(x._array.size)] for number, x in enumerate(plain)]
+        blocks = [_moved(func, plain, number) for number in range(len(plain))]
         nx = Recorded.xp
         rows = []
         for position, y in enumerate(outputs):
-            row = []
-            for x, block in zip(plain, blocks, strict=True):
-                shape = (*y.shape, *x.shape)
-                xp = namespace(y._array)
-                empty = wrap(type(y), xp.zeros(shape, dtype=y._array.dtype))
-                row.append(nx.reshape(nx.stack([c[position] for c in block], axis=-1), shape) if block else empty)
+            row = [nx.reshape(block[position], (*y.shape, *x.shape)) for x, block in zip(plain, blocks, strict=True)]
             rows.append(_finish(tuple(row), single, create_graph))
     finally:
         tangents.leave()
     return rows[0] if alone else tuple(rows)
 
 
-def _moved(func: Callable[..., Any], plain: tuple[Any, ...], number: int, k: int) -> list[Any]:
-    """The tangents of the outputs, where one element of one input moves."""
-    x = plain[number]
-    xp = namespace(x._array)
-    direction = xp.astype(xp.reshape(xp.arange(x._array.size) == k, tuple(x.shape)), x._array.dtype)
-    dual = tangents.make(x, wrap(type(x), direction), tangents.current_level())  # type: ignore[arg-type]
-    _, outputs = _as_tuple(func(*plain[:number], dual, *plain[number + 1 :]), _OUTPUTS, "jacobian")
-    return [tangents.tangent_of(y) if tangents.carries(y) else _zeros(y) for y in outputs]
+def _moved(func: Callable[..., Any], plain: tuple[Any, ...], number: int) -> list[Any]:
+    """The tangents of the outputs along a last axis, where each element of one input moves."""
+    from pullback.batching import push_entries
+
+    def push(dual: Any) -> list[Any]:
+        _, outputs = _as_tuple(func(*plain[:number], dual, *plain[number + 1 :]), _OUTPUTS, "jacobian")
+        return [tangents.tangent_of(y) if tangents.carries(y) else _zeros(y) for y in outputs]
+
+    x, level = plain[number], tangents.current_level()
+    return push_entries(x, lambda direction: push(tangents.make(x, direction, level)))  # type: ignore[arg-type]
 
 
 def _scalar(func: Callable[..., Any], name: str, strict: bool) -> Callable[..., Any]:

@@ -12,12 +12,14 @@ forward mode.  Batches nest: the value may be a `Batched` of an earlier batch.
 * ``crossing.py``     the operators at the border, with their derivatives
 * ``looping.py``      the way that always works: entry by entry
 * ``functions.py``    users' Functions with a ``vmap`` of their own
+* ``randomness.py``   random numbers inside `vmap`
 * ``mapping.py``      `vmap` itself
 """
 
 from pullback.batching import functions, looping, operators, space
 from pullback.batching.batched import Batch, Batched
-from pullback.batching.mapping import leaves_of, map_tree, mapped, pull_batch, pull_entries
+from pullback.batching.mapping import leaves_of, map_tree, mapped, pull_batch, pull_entries, push_entries
+from pullback.batching.randomness import numbers_for
 
 __all__ = [
     "Batch",
@@ -27,8 +29,10 @@ __all__ = [
     "looping",
     "map_tree",
     "mapped",
+    "numbers_for",
     "operators",
     "pull_batch",
     "pull_entries",
+    "push_entries",
     "space",
 ]

@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from pullback.batching import memory
 from pullback.core import arrays
 from pullback.core import batches as machine
 from pullback.core.batches import LIVE, ReadOut
 from pullback.core.errors import lesson
+from pullback.core.recycling import LARGE
 
 _levels = itertools.count(1)
 #: The batches that are open in this context, the innermost last.
@@ -48,6 +50,8 @@ class Batch:
 
     def __del__(self) -> None:
         LIVE.pop()
+        if not LIVE:
+            memory.trim()
 
     def is_open(self) -> bool:
         """Whether the function that is mapped over this batch is running in this context."""
@@ -76,6 +80,10 @@ class Batched:
         self.value = value
         self.batch = batch
         self.axis = axis
+
+    def __del__(self) -> None:
+        if self.value.__class__ is np.ndarray and self.value.size > LARGE:
+            memory.release(self.value)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -110,6 +118,13 @@ class Batched:
         """A function of the last axes of a bare array, which leaves those in front alone."""
         return Batched(function(self.value), self.batch)
 
+    def zeros_beside(self, shape: tuple[int, ...]) -> Any:
+        """Zeros of another shape, into which what differs between entries as this array can be written."""
+        value = self.value
+        shape = (value.shape[0], *shape)
+        large = value.__class__ is np.ndarray and math.prod(shape) > LARGE
+        return Batched(memory.zeros(shape, value.dtype) if large else arrays.zeros_beside(value, shape), self.batch)
+
     def full(self) -> Any:
         """The value with a batch axis of full length."""
         return spread_out(self.value, self.batch.size)
@@ -123,8 +138,6 @@ class Batched:
         """Give every entry memory of its own, before it is written."""
         if not self.has_room():
             self.value = arrays.copy(self.full(), arrays.namespace(self.value))
-            if self.value.__class__ is Batched:
-                self.value.make_writable()
 
     def _in_numpy(self) -> Any:
         """The memory of all entries as a NumPy array; ``None`` where NumPy cannot see it."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from pullback.batching import batched
 from pullback.batching.batched import Batch, Batched, batch_of, batches, namespace_for
+from pullback.batching.indexing import check_room
 from pullback.core import arrays
 from pullback.core import batches as machine
 from pullback.core.masked import Masked, unmask
@@ -232,6 +233,27 @@ def share_one(x: Tensor, options: dict[str, Any]) -> Tensor:
     return x
 
 
+def shared_arguments(args: Any, options: dict[str, Any]) -> list[Any]:
+    """Arguments of which some have tangents, with their places within the batch."""
+    args = list(args)
+    bare = [a._array if isinstance(a, Tensor) else a for a in args]
+    share(args, bare, [a._edge if isinstance(a, Tensor) else None for a in args], options)
+    return args
+
+
+def made_room(target: Tensor, value: Tensor) -> Tensor:
+    """`value` as it is written into `target`: within the batches of the latter, for which there is room."""
+    check_room(target, value)
+    if value._edge is not None:
+        has = batches(value._array)
+        for batch in reversed(batches(target._array)):
+            if batch not in has:
+                value = Share.apply(value, batch=batch)
+    return value
+
+
+machine.made_room = made_room
 machine.share = share
+machine.shared_arguments = shared_arguments
 machine.share_one = share_one
 machine.widest = widest

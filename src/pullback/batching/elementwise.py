@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.batching.batched import Batch, Batched, batch_of, namespace_for, padded
+from pullback.batching.memory import compute, large
 
 #: The elementwise functions of the standard, and further ones of NumPy's that rules and doors use.
 NAMES = [
@@ -141,7 +142,8 @@ def apply_elementwise(function: Callable[..., Any], values: Sequence[Any], optio
             [*values, *batched.values()],
             {},
         )
-    return again(function(*line_up(values, batch), **options), batch)
+    lined = line_up(values, batch)
+    return again(function(*lined, **options) if options else compute(function, lined), batch)
 
 
 def again(result: Any, batch: Batch) -> Any:
@@ -164,6 +166,7 @@ def named(name: str) -> Callable[..., Any]:
 def elementwise(name: str) -> Callable[..., Any]:
     """The batching rule of an elementwise function."""
     run = named(name)
+    ufunc: Any = getattr(np, name, None)
 
     def rule(*values: Any, **options: Any) -> Any:
         if batch_of(options.values()) is not None:
@@ -171,7 +174,8 @@ def elementwise(name: str) -> Callable[..., Any]:
         batch = batch_of(values)
         if batch is None:
             return run(*values, **options)
-        return again(run(*line_up(values, batch), **options), batch)
+        lined = line_up(values, batch)
+        return again(run(*lined, **options) if options or not large(lined) else compute(ufunc, lined), batch)
 
     rule.__name__ = name
     return rule

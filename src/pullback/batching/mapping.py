@@ -232,7 +232,7 @@ def _joined(found: list[Any], out_dims: Any) -> Any:
 # ------------------------------------------------------------------------------------------------- batched cotangents
 def pull_batch(pull: Callable[[list[Any]], Any], seeds: list[Any], size: int) -> tuple[Any, ...]:
     """Derivatives for a batch of cotangents along their first axes, from one pass: ``pull(seeds)``."""
-    batch = Batch(size)
+    batch = Batch(size, "same")
     inside = [enter(seed, batch, 0) for seed in seeds]
     with opened(batch):
         found = pull(inside)
@@ -249,10 +249,21 @@ def pull_entries(y: Tensor, pull: Callable[[Tensor], Any], size: int | None = No
     chunks = []
     for start in range(0, n, size or max(n, 1)):
         numbers = np.arange(start, min(start + (size or n), n))
-        batch = Batch(len(numbers))
+        batch = Batch(len(numbers), "same")
         with opened(batch):
             found = pull(flat[batched.enter(numbers, batch, 0)])
         chunks.append([None if g is None else leave(g, batch, 0) for g in found])
     if len(chunks) == 1:
         return chunks[0]
     return [None if column[0] is None else Recorded.xp.concat(list(column)) for column in zip(*chunks, strict=True)]
+
+
+def push_entries(x: Tensor, push: Callable[[Tensor], Any]) -> list[Any]:
+    """The tangents along a last axis, where each element of a Tensor moves on its own: ``push(direction)``."""
+    n = math.prod(x.shape)
+    batch = Batch(n, "same")
+    basis = np.eye(n, dtype=x.dtype).reshape((n, *x.shape))
+    xp = arrays.namespace(arrays.behind(x._array))
+    with opened(batch):
+        found = push(wrap(type(x), batched.enter(xp.asarray(basis), batch, 0)))
+    return [leave(t, batch, len(t.shape)) for t in found]

@@ -8,6 +8,7 @@ from typing import Any
 from pullback.batching import indexing, linear, products, shapes
 from pullback.batching.batched import Batched, namespace_for
 from pullback.batching.elementwise import again, apply_elementwise
+from pullback.batching.memory import compute
 from pullback.batching.space import RULES
 from pullback.core import arrays
 from pullback.core.batches import ReadOut
@@ -65,7 +66,7 @@ def _in_place(function: Any) -> Any:
 
 
 def _unary(function: Any) -> Any:
-    return lambda self: again(function(self.value), self.batch)
+    return lambda self: again(compute(function, (self.value,)), self.batch)
 
 
 def _method(rule: Any) -> Any:
@@ -81,7 +82,9 @@ def _transpose(self: Batched, *axes: Any) -> Any:
 
 
 def _copy(self: Batched) -> Any:
-    return Batched(arrays.copy(self.value, namespace_for((self.value,))), self.batch)
+    """A copy in which every entry has memory of its own."""
+    inner = self.full()
+    return Batched(arrays.copy(inner, namespace_for((inner,))), self.batch)
 
 
 def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:

@@ -7,6 +7,7 @@ import string
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from pullback.batching.batched import Batch, Batched, batch_of, namespace_for, padded, within
@@ -40,15 +41,25 @@ def matmul(a: Any, b: Any, /, **options: Any) -> Any:
         return again(namespace_for((a, b)).expand_dims(run(a, b, **options), axis=0), batch)
     left, right = len(a.shape) == 1, len(b.shape) == 1
     if shared(b, batch) and len(b.shape) <= 2:
-        return again(run(a.value, one_of(b, batch), **options), batch)
-    if shared(a, batch) and right and len(a.shape) == 2:  # the rows of one matrix with many vectors
-        xp = namespace_for((a, b))
-        return again(run(b.value, xp.matrix_transpose(one_of(a, batch)), **options), batch)
+        return again(_times_one(a.value, one_of(b, batch), run, options), batch)
+    if shared(a, batch) and len(a.shape) == 2 and (right or (len(b.shape) == 2 and b.shape[1] == 1)):
+        xp = namespace_for((a, b))  # one matrix with many vectors: a product of two matrices
+        vectors = b.value if right else xp.reshape(b.value, b.value.shape[:-1])
+        found = run(vectors, xp.matrix_transpose(one_of(a, batch)), **options)
+        return again(found if right else xp.expand_dims(found, axis=-1), batch)
     a = expand_dims(a, 0) if left else a
     b = expand_dims(b, -1) if right else b
     found = again(run(*line_up((a, b), batch), **options), batch)
     gone = [k for k, one in ((found.ndim - 2, left), (found.ndim - 1, right)) if one]
     return reshape(found, tuple([n for k, n in enumerate(found.shape) if k not in gone])) if gone else found
+
+
+def _times_one(stack: Any, matrix: Any, run: Any, options: dict[str, Any]) -> Any:
+    """A stack of matrices times one: as a product of two matrices, where that needs no copy."""
+    if isinstance(stack, np.ndarray) and len(stack.shape) > 2 and stack.flags.c_contiguous and 0 not in stack.shape:
+        rows = run(stack.reshape(-1, stack.shape[-1]), matrix, **options)
+        return rows.reshape(*stack.shape[:-1], *matrix.shape[1:])
+    return run(stack, matrix, **options)
 
 
 def vecdot(a: Any, b: Any, /, *, axis: int = -1) -> Any:

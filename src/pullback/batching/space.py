@@ -45,9 +45,9 @@ class Space:
         """The array itself, a copy, or an array of a number or list; no array that is not batched becomes so."""
         if value.__class__ is not Batched:
             return _bare(self.library if not hasattr(value, "shape") else namespace_for((value,)), value, dtype, copy)
-        inner = value.value
-        given = {k: v for k, v in (("dtype", dtype), ("copy", copy)) if v is not None}
-        return Batched(namespace_for((inner,)).asarray(inner, **given), value.batch) if given else value
+        if dtype is not None:
+            value = RULES["astype"](value, dtype, copy=bool(copy))
+        return value.copy() if copy else value
 
     array = asarray
 

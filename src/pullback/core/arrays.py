@@ -131,6 +131,13 @@ def zeros(shape: Any, dtype: Any, xp: Namespace) -> Array:
     return xp.zeros(shape, dtype=from_numpy_dtype(dtype, xp))
 
 
+def zeros_beside(array: Array, shape: tuple[int, ...]) -> Array:
+    """Zeros of another shape, in the kind and dtype of an array, into which its numbers can be written."""
+    if hasattr(array, "batch"):
+        return array.zeros_beside(shape)
+    return namespace(array).zeros(shape, dtype=array.dtype)
+
+
 def broadcasts_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     """True when an array of `shape` can be broadcast to `target`."""
     if len(shape) > len(target):
@@ -211,6 +218,11 @@ def behind(array: Array) -> Array:
 def behaves_like_numpy(array: Array) -> bool:
     """True for NumPy's arrays, and for batched ones of them, whose namespace has NumPy's functions with its options."""
     return isinstance(behind(array), (ndarray, np.generic))
+
+
+def has_nan(array: Array) -> bool:
+    """False where no number of an array of NumPy's, or of a batch of them, is NaN; from one sum."""
+    return bool(np.isnan(np.sum(behind(array))))
 
 
 def everything(array: Array) -> Any:

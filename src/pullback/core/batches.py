@@ -24,6 +24,8 @@ share: Any = None
 one_by_one: Any = None
 #: ``widest(xp, *arrays)``: the namespace for a mixture of batched and other arrays.
 widest: Any = None
+#: ``call_one_by_one(function, name, args, kwargs, error)``: a function of Tensors that gives Tensors, entry by entry.
+call_one_by_one: Any = None
 #: ``rule_one_by_one(node, ctx, cotangents, recorded, error)``: the rule of a node for each entry of the batch.
 rule_one_by_one: Any = None
 #: ``function_rule_one_by_one(node, cotangents, error)``: the same for a user's Function.
@@ -32,7 +34,16 @@ function_rule_one_by_one: Any = None
 check_room: Any = None
 #: ``fresh(array)``: an array made within an open batch, which each entry may write into.
 fresh: Any = None
+#: ``made_room(target, value)``: the same; returns the value with its place within the batches of the target.
+made_room: Any = None
+#: ``shared_arguments(args, options)``: the arguments of an operator with their places within the batch.
+shared_arguments: Any = None
 #: ``share_one(x, options)``: the same as `share` for the only argument, where an option may be batched.
 share_one: Any = None
 #: ``for_function(cls, args)``: the arguments of a user's Function within a batch, and what computes its results.
 for_function: Any = None
+
+
+def to_fill(array: Any) -> Any:
+    """A fresh array that its maker will fill; inside `vmap` each entry may write something else into it."""
+    return fresh(array) if LIVE else array

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, dual, modes, views
+from pullback.core import arrays, batches, dual, modes, views
+from pullback.core.batches import LIVE, ReadOut
 from pullback.core.contents import rebuild, tensors_in
 from pullback.core.ctx import Pull, pulling
 from pullback.core.dual import OPEN, Dual
@@ -315,6 +316,15 @@ def _no_jvp(operator: Any, error: RuntimeError) -> RuntimeError:
 
 def push(operator: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """Apply an operator to arguments of which some have tangents."""
+    if LIVE:  # before there are primals: what is saved has to be an argument, which has a tangent
+        args = batches.shared_arguments(args, options)
+    try:
+        return _push(operator, args, options)
+    except ReadOut as error:
+        return batches.one_by_one(operator, args, options, error)
+
+
+def _push(operator: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     if modes.current()._settings.inference:
         return operator.apply(*[bare(x) if carries(x) else x for x in args], **options)
     told = issubclass(operator, Primitive) and (operator.linear or operator.jvp is not None)

@@ -89,6 +89,11 @@ def _keep(array: Any) -> None:
 _collecting = False
 
 
+def collecting() -> bool:
+    """Whether the garbage collector runs."""
+    return _collecting
+
+
 def _note_collection(phase: str, _: Any) -> None:
     """The garbage collector tells of a death before the finalizers ran, and those may still use the Tensor."""
     global _collecting

@@ -267,10 +267,10 @@ def become(target: Tensor, result: Tensor) -> Tensor:
 
 def _fill(target: Tensor, value: Tensor) -> Any:
     """Write the elements of `value` into the memory of `target`.  Returns the place of `value` in the graph."""
+    if LIVE:
+        value = batches.made_room(target, value)
     edge = value._resolved()
     check_writable(target, edge is not None)
-    if LIVE:
-        batches.check_room(target, value)
     old, new = target._array, value._array
     if new.shape != old.shape:
         raise lesson(

@@ -12,6 +12,7 @@ from typing import Any
 from pullback.core import arrays
 from pullback.core.masked import Masked, unmask
 from pullback.core.primitive import Primitive
+from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor
 
 Form = tuple[tuple[int, ...], Any, bool]
@@ -97,9 +98,14 @@ class Reduction(Primitive):
     @staticmethod
     def mask_rule(ctx: Any, grad: Any, masked: Masked, position: int, xp: Any) -> Any:
         """Structural zeros of the result are structural zeros of everything it was reduced from."""
-        inner = masked.mask
-        mask = spread(arrays.namespace(inner), inner, ctx.form)
-        if grad.__class__ is Masked:
-            mask = mask & grad.mask
-        grad = unmask(grad)
-        return Masked(xp.where(mask, grad, xp.zeros_like(grad)), mask)
+        value = unmask(grad)
+
+        def mask() -> Any:
+            inner = masked.mask
+            found = spread(arrays.namespace(inner), inner, ctx.form)
+            return found & grad.mask if grad.__class__ is Masked else found
+
+        if xp is not Recorded.xp and arrays.behaves_like_numpy(value) and not arrays.has_nan(value):
+            return Masked(value, mask)  # zero times a finite slope is zero already
+        known = mask()
+        return Masked(xp.where(known, value, xp.zeros_like(value)), known)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import arrays, batches
-from pullback.core.batches import LIVE
+from pullback.core import arrays
+from pullback.core.batches import to_fill
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor, wrap
 from pullback.ops.joining import stack
@@ -169,7 +169,7 @@ def check_device(device: Any) -> None:
 # --------------------------------------------------------------------------------------------------------------- filled
 def _fillable(array: Any, requires_grad: bool) -> Tensor:
     """A Tensor over a fresh array; inside `vmap` each entry may write something else into it."""
-    return Tensor(batches.fresh(array) if LIVE else array, requires_grad)
+    return Tensor(to_fill(array), requires_grad)
 
 
 @named

@@ -100,7 +100,6 @@ class Key:
             space = self._space()
             return space.written_at(space.room(array, values), self.entries, values, True)
         if hasattr(array, "add_at"):
-            array = arrays.namespace(array).room(array, values)
             if self.unique:
                 array[self.entries] = values
             else:
@@ -170,6 +169,12 @@ class Key:
 
     def last_writes(self, shape: tuple[int, ...]) -> Any:
         """Which of the values written at this index are still there in the end (boolean, bare NumPy)."""
+        if self.batches:
+            space = self._space()
+            owner = space.room(np.zeros(shape, dtype=np.intp), None)
+            size = space.read_at(owner, self.entries).shape
+            numbers = np.arange(math.prod(size)).reshape(size)
+            return space.read_at(space.written_at(owner, self.entries, numbers, False), self.entries) == numbers
         entries = self._in_numpy()
         owner = np.empty(shape, dtype=np.intp)
         numbers = np.arange(owner[entries].size).reshape(owner[entries].shape)
@@ -342,8 +347,7 @@ class Clear(Primitive):
 
 
 def _embed(y: Any, shape: Any, key: Key) -> Any:
-    xp = arrays.namespace(y)
-    return key.add(xp.zeros(shape, dtype=y.dtype), y)
+    return key.add(arrays.zeros_beside(y, tuple(shape)), y)
 
 
 def _clear(x: Any, key: Key) -> Any:

@@ -97,7 +97,7 @@ class IndexPut(Primitive):
         ctx.lost = None
         if ctx.needs_input_grad[1] and not key.unique:
             lost = ~key.last_writes(x.shape)
-            ctx.lost = Key((lost,), False, True) if lost.any() else None
+            ctx.lost = Key((lost,), False, True) if arrays.anywhere(lost) else None
         if not in_place:
             return key.put_fresh(x, value, ctx.xp)
         key.put(x, value)

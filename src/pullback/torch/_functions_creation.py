@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core import arrays
+from pullback.core.batches import to_fill
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
 from pullback.core.tensor import wrap
@@ -151,7 +152,7 @@ def _filled(name: str, fill: Any) -> None:
         requires_grad: bool = False,
         **options: Any,
     ) -> Any:
-        return made(fill(_shape(size, options), dtype=as_dtype(dtype) or get_default_dtype()), requires_grad)
+        return made(to_fill(fill(_shape(size, options), dtype=as_dtype(dtype) or get_default_dtype())), requires_grad)
 
     def like(
         input: Any,
@@ -161,7 +162,7 @@ def _filled(name: str, fill: Any) -> None:
         requires_grad: bool = False,
         **options: Any,
     ) -> Any:
-        array = fill(tuple(input.shape), dtype=as_dtype(dtype) or input.dtype)
+        array = to_fill(fill(tuple(input.shape), dtype=as_dtype(dtype) or input.dtype))
         result = wrap(type(input), array)
         return result.requires_grad_() if requires_grad else result
 
@@ -185,7 +186,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     """A Tensor of one number."""
     value = _number(fill_value)
     array = _array(value, as_dtype(dtype), copy=True)
-    return made(np.full(sizes_of((size,)), array, dtype=array.dtype), requires_grad)
+    return made(to_fill(np.full(sizes_of((size,)), array, dtype=array.dtype)), requires_grad)
 
 
 @function("full_like")
@@ -193,7 +194,7 @@ def full_like(
     input: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Any:
     """One number in the shape and dtype of another Tensor."""
-    array = np.full(tuple(input.shape), _number(fill_value), dtype=as_dtype(dtype) or input.dtype)
+    array = to_fill(np.full(tuple(input.shape), _number(fill_value), dtype=as_dtype(dtype) or input.dtype))
     result = wrap(type(input), array)
     return result.requires_grad_() if requires_grad else result
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.batches import to_fill
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
 from pullback.core.tensor import wrap
@@ -322,7 +323,7 @@ def _new_tensor(self: Any, data: Any, *, dtype: Any = None, requires_grad: bool 
 def _new_filled(make: Any, name: str) -> None:
     def call(self: Any, *size: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
         shape = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
-        result = wrap(type(self), make(tuple(shape), dtype=as_dtype(dtype) or self.dtype))
+        result = wrap(type(self), to_fill(make(tuple(shape), dtype=as_dtype(dtype) or self.dtype)))
         return result.requires_grad_() if requires_grad else result
 
     call.__doc__ = f"`{name.removeprefix('new_')}` in this Tensor's dtype."
@@ -337,7 +338,7 @@ _new_filled(np.empty, "new_empty")
 @method("new_full", plain=True)
 def _new_full(self: Any, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
     """`full` in this Tensor's dtype."""
-    return wrap(type(self), np.full(tuple(size), fill_value, dtype=as_dtype(dtype) or self.dtype))
+    return wrap(type(self), to_fill(np.full(tuple(size), fill_value, dtype=as_dtype(dtype) or self.dtype)))
 
 
 @method("new", plain=True)

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback.batching import numbers_for
+from pullback.core.arrays import everything
+from pullback.core.batches import LIVE
 from pullback.core.errors import lesson
 from pullback.ops import inplace
 from pullback.torch._dtypes import DTYPES, as_dtype, get_default_dtype
@@ -82,21 +85,28 @@ def set_rng_state(new_state: Any) -> None:
     default_generator.set_state(new_state)
 
 
-def _numbers(generator: Any) -> Any:
-    return (default_generator if generator is None else generator)._numbers
+def _numbers(generator: Any, *values: Any) -> Any:
+    """NumPy's generator; inside `vmap`, what draws for each entry of the batch.  `values` are what the numbers depend on."""
+    numbers = (default_generator if generator is None else generator)._numbers
+    return numbers_for(numbers, *values) if LIVE else numbers
+
+
+def _array(value: Any) -> Any:
+    """What was drawn, as an array."""
+    return value if hasattr(value, "batch") else np.asarray(value)
 
 
 def _normal(numbers: Any, shape: Any, dtype: Any) -> Any:
     if dtype.kind == "c":
         return ((numbers.standard_normal(shape) + 1j * numbers.standard_normal(shape)) / np.sqrt(2)).astype(dtype)
-    return np.asarray(numbers.standard_normal(shape)).astype(dtype)
+    return _array(numbers.standard_normal(shape)).astype(dtype)
 
 
 def _uniform(numbers: Any, shape: Any, dtype: Any) -> Any:
     if dtype.kind == "c":
         return (numbers.random(shape) + 1j * numbers.random(shape)).astype(dtype)
     # rounding to a shorter dtype must not reach 1
-    return np.minimum(np.asarray(numbers.random(shape)).astype(dtype), np.nextafter(dtype.type(1), dtype.type(0)))
+    return np.minimum(_array(numbers.random(shape)).astype(dtype), np.nextafter(dtype.type(1), dtype.type(0)))
 
 
 def _from(draw: Any, name: str, what: str) -> None:
@@ -147,7 +157,7 @@ def randint(
     if size is None:
         low, high, size = 0, low, high
     values = _numbers(generator).integers(low, high, sizes_of((size,)))
-    return made(np.asarray(values).astype(as_dtype(dtype) or DTYPES["int64"]), requires_grad)
+    return made(_array(values).astype(as_dtype(dtype) or DTYPES["int64"]), requires_grad)
 
 
 @function("randperm")
@@ -161,7 +171,7 @@ def randperm(n: int, *, generator: Any = None, dtype: Any = None, device: Any = 
 @function("normal")
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any = None, dtype: Any = None) -> Any:
     """Normal numbers of the given mean and standard deviation."""
-    plain = [np.asarray(v.detach()._array if hasattr(v, "detach") else v) for v in (mean, std)]
+    plain = [_array(v.detach()._array if hasattr(v, "detach") else v) for v in (mean, std)]
     shape = np.broadcast_shapes(*[p.shape for p in plain]) if size is None else sizes_of((size,))
     dtype = as_dtype(dtype) or get_default_dtype()
     return made((plain[0] + plain[1] * _numbers(generator).standard_normal(shape)).astype(dtype))
@@ -171,7 +181,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, generator: Any 
 def bernoulli(input: Any, p: Any = None, *, generator: Any = None) -> Any:
     """1 with the given probabilities, 0 otherwise."""
     chance = input.detach()._array if p is None else p
-    if not ((np.asarray(chance) >= 0) & (np.asarray(chance) <= 1)).all():
+    if not ((everything(chance) >= 0) & (everything(chance) <= 1)).all():
         raise lesson(RuntimeError, "Expected p_in >= 0 && p_in <= 1 to be true", why="they are probabilities.")
     return made((_numbers(generator).random(tuple(input.shape)) < chance).astype(input.dtype))
 
@@ -179,6 +189,11 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None) -> Any:
 @function("multinomial")
 def multinomial(input: Any, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Any:
     """Indices drawn with the given weights, along the last axis."""
+    if hasattr(input._array, "batch"):
+        drawn = _numbers(generator, input._array).within(
+            lambda w: multinomial(made(w), num_samples, replacement, generator=generator)._array, input._array
+        )
+        return made(drawn)
     weights = np.atleast_2d(input.detach()._array)
     if not (np.isfinite(weights) & (weights >= 0)).all() or not (weights.sum(axis=-1) > 0).all():
         raise lesson(
@@ -193,7 +208,7 @@ def multinomial(input: Any, num_samples: int, replacement: bool = False, *, gene
 
 # ------------------------------------------------------------------------------------------------- in place
 def _written(self: Any, values: Any) -> Any:
-    return inplace.copy_(self, np.asarray(values).astype(self.dtype))
+    return inplace.copy_(self, _array(values).astype(self.dtype))
 
 
 @method("normal_", plain=True)
@@ -234,14 +249,14 @@ _drawn(
 @function("poisson")
 def _poisson(input: Any, generator: Any = None) -> Any:
     """Poisson numbers with these means."""
-    return made(_numbers(generator).poisson(input.detach()._array).astype(input.dtype))
+    return made(_array(_numbers(generator, input._array).poisson(input._array)).astype(input.dtype))
 
 
 @function("binomial")
 def _binomial(count: Any, prob: Any, generator: Any = None) -> Any:
     """Binomial numbers with these counts and probabilities."""
-    values = _numbers(generator).binomial(count.detach()._array.astype(int), prob.detach()._array)
-    return made(np.asarray(values).astype(count.dtype))
+    chances = count._array.astype(int), prob._array
+    return made(_array(_numbers(generator, *chances).binomial(*chances)).astype(count.dtype))
 
 
 @method("bernoulli_", plain=True)

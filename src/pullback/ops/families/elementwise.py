@@ -14,6 +14,7 @@ from pullback.core import arrays
 from pullback.core.masked import Masked
 from pullback.core.primitive import Primitive
 from pullback.core.primitive_node import PrimitiveNode
+from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor
 
 ndarray = np.ndarray
@@ -30,7 +31,8 @@ def select(ctx: Any, grad: Any, masked: Masked, position: int, xp: Any) -> Any:
         return Masked(grad.value, lambda: grad.mask & masked.mask)
     if grad.shape != masked.shape:
         return grad
-    if xp is np and not np.isnan(grad).any():  # zero times a finite partial derivative is zero already
+    if xp is not Recorded.xp and arrays.behaves_like_numpy(grad) and not arrays.has_nan(grad):
+        # zero times a finite partial derivative is zero already
         return Masked(grad, lambda: masked.mask)
     return Masked(xp.where(masked.mask, grad, 0.0), lambda: masked.mask)
 

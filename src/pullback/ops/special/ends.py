@@ -28,7 +28,7 @@ def far_slope(near: Any, v: Any, z: Any, factor: complex, sign: complex) -> Any:
     bare_v, bare_z = without_graph(v), without_graph(z)
     size = arrays.namespace(bare_z).real(bare_z) if arrays.is_complex(bare_z.dtype) else bare_z
     far = size > 30 + bare_v * bare_v
-    if not arrays.namespace(far).any(far):
+    if not arrays.anywhere(far):
         return near
     return where(far, _series(v, where(far, z, bare_v * bare_v + 100.0), factor, sign), near)
 
@@ -46,4 +46,4 @@ def _series(v: Any, z: Any, factor: complex, sign: complex) -> Any:
 def away_from_0(z: Any, value: Any, wanted: Any = True) -> Any:
     """A term of a slope, left out at the pole ``z = 0`` (where `wanted`): another one is infinite of a higher order there."""
     zero = (without_graph(z) == 0) & wanted
-    return where(zero, 0.0, value) if arrays.namespace(zero).any(zero) else value
+    return where(zero, 0.0, value) if arrays.anywhere(zero) else value
