@@ -339,6 +339,40 @@ def test_post_accumulate_hooks_return_nothing_and_live_on_leaves():
         (x * x).register_post_accumulate_grad_hook(print)
 
 
+def test_post_accumulate_hooks_run_where_no_gradient_came():
+    class Nothing(pb.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            return None, g * 2
+
+    x, y, seen = leaf(2.0), leaf(3.0), []
+    for name, tensor in (("x", x), ("y", y)):
+        tensor.register_post_accumulate_grad_hook(lambda t, name=name: seen.append((name, t.grad and t.grad.item())))
+    Nothing.apply(x, y).backward()
+    assert seen == [("x", None), ("y", 2.0)]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_leaves_of_one_node_are_filled_in_the_order_of_its_arguments(first):
+    """Whichever of them was found first on another way."""
+    leaves, seen = [leaf(2.0), leaf(3.0)], []
+    for name, tensor in zip("ab", leaves, strict=True):
+        tensor.register_hook(lambda g, name=name: seen.append(name))
+    other = leaves[first] * 1
+    product = leaves[0] * leaves[1]
+    (product + other).backward()
+    assert seen == (["b", "a"] if first == 0 else ["a", "b"])  # what `other` needs is complete a node later
+    seen.clear()
+    product = leaves[0] * leaves[1]
+    other = leaves[first] * 1
+    (product + other).backward()
+    assert seen == ["a", "b"]
+
+
 def test_leaf_hooks_registered_before_and_after_a_graph_was_built():
     calls = []
     x = leaf(1.0)

@@ -349,3 +349,40 @@ def test_hooks_leave_no_cycle():
         del y, z
         assert [reference() for reference in references] == [None, None]
         gc.collect()
+
+
+@pytest.mark.parametrize(
+    "keep", [lambda t: t, lambda t: t.detach(), lambda t: {"value": [t]}], ids=["same", "alias", "inside"]
+)
+@pytest.mark.parametrize("what", ["input", "result", "input of a Function"])
+def test_what_hooks_keep_as_it_is_is_stale_when_it_is_written(keep, what):
+    def unpack(kept):
+        return kept["value"][0] if isinstance(kept, dict) else kept
+
+    x = leaf([1.0, 2.0])
+    y = x * 1
+    with saved_tensors_hooks(keep, unpack):
+        z = pb.exp(y) if what == "result" else y * y if what == "input" else Square.apply(y)
+    grad(z.sum(), x, retain_graph=True)
+    with pb.no_grad():
+        (z if what == "result" else y).mul_(10.0)
+    with teaches(RuntimeError, "modified by an inplace operation"):
+        grad(z.sum(), x)
+
+
+def test_what_hooks_copied_may_be_written():
+    x = leaf([1.0, 2.0])
+    y = x * 1
+    with saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t):
+        z = y * y
+    with pb.no_grad():
+        y.mul_(10.0)
+    assert grad(z.sum(), x)[0].tolist() == [2.0, 4.0]
+
+
+def test_an_unpacked_value_has_the_shape_of_the_saved_one():
+    x = leaf([1.0, 2.0])
+    with saved_tensors_hooks(lambda t: t, lambda t: t[:1]):
+        z = x * x
+    with teaches(RuntimeError, "unpack_hook has the shape (1,)", "(2,)", notes=["broadcasting"]):
+        grad(z.sum(), x)

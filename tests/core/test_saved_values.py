@@ -626,3 +626,20 @@ def test_a_write_into_memory_that_a_primitive_keeps_is_noticed(name, differentia
         (y if result else b).mul_(2.0)
     with pytest.raises(RuntimeError, match="modified by an inplace operation: memory saved by Times"):
         grad(y if result else y.sum(), a, None if not result else pb.ones_like(y))
+
+
+@pytest.mark.parametrize("saved", [(None,), (None, None), ()])
+def test_none_alone_may_be_saved_by_a_function_of_several_arguments(saved):
+    class Add(pb.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(*saved)
+            return x + y
+
+        @staticmethod
+        def backward(ctx, g):
+            assert ctx.saved_tensors == saved
+            return g, g * 2
+
+    x, y = leaf(2.0), leaf(3.0)
+    assert [g.item() for g in grad(Add.apply(x, y), [x, y])] == [1.0, 2.0]

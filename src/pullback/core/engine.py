@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pullback.core import modes
-from pullback.core.graph import FREED, Edge, Freed, Node, leading_to, reach
+from pullback.core.graph import FREED, Edge, Freed, Node, closing_leaves, leading_to, reach
 from pullback.core.masked import Masked
 from pullback.core.mistakes import explain_backward
 from pullback.core.places import story
@@ -124,13 +124,13 @@ class Pass:
     def order(self) -> list[Node]:
         """The nodes whose rules this pass runs, in the order in which it runs them."""
         inner, leaves = reach(edge[0] for edge in self.roots)
-        closing: dict[Node | None, list[Node]] = {}
-        for leaf, last in leaves.items():
-            if self.target_nodes is None or (self.accumulate and leaf in self.target_nodes):
-                closing.setdefault(last, []).append(leaf)
-        found = closing.get(None, [])
-        for node in inner:
-            found += [node] * (self.running is None or node in self.running) + closing.get(node, [])
+        closing = closing_leaves(leaves)
+        wanted = None if self.target_nodes is None else self.target_nodes if self.accumulate else set()
+        found: list[Node] = []
+        for node in (None, *inner):
+            if node is not None and (self.running is None or node in self.running):
+                found.append(node)
+            found += [leaf for leaf in closing.get(node, ()) if wanted is None or leaf in wanted]
         return found
 
 
@@ -258,12 +258,9 @@ def _walk_graph(table: dict[Node, list[Any]], task: Pass) -> None:
     order, leaves = reach(table)
     if task.targets is not None:
         task.running = leading_to(order, task.target_nodes)  # type: ignore[arg-type]
-    closing: dict[Node, list[Node]] = {}  # the leaves that are complete once this node ran
-    for leaf, last in leaves.items():
-        if last is None:
-            _visit_leaf(leaf, table, task)
-        else:
-            closing.setdefault(last, []).append(leaf)
+    closing = closing_leaves(leaves)
+    for leaf in closing.get(None, ()):
+        _visit_leaf(leaf, table, task)
 
     running, retain, plain = task.running, task.retain, task.targets is None and task.around is None
     take, freed = table.pop, task.freed

@@ -234,7 +234,7 @@ class Function:
         to_save = ctx._to_save
         if attributes and to_save == () and plain(attributes.values(), ctx._opaque is not None):
             attributes = None
-        if attributes or len(to_save) != 1 or to_save[0] is not x or x._buffer is not None:
+        if attributes or len(to_save) != 1 or to_save[0] is not x or x is None or x._buffer is not None:
             if to_save or attributes:
                 keep(ctx, args, returned, outputs)
         else:

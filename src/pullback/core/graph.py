@@ -229,6 +229,18 @@ def reach(roots: Iterable[Node]) -> tuple[list[Node], dict[Node, Node | None]]:
     return sorted(seen, key=by_number, reverse=True), leaves
 
 
+def closing_leaves(leaves: dict[Node, Node | None]) -> dict[Node | None, list[Node]]:
+    """What `reach` found, the other way round: per node the leaves that are complete once it ran, in the order of its edges."""
+    found: dict[Node | None, list[Node]] = {}
+    for leaf, last in leaves.items():
+        found.setdefault(last, []).append(leaf)
+    for node, group in found.items():
+        if len(group) > 1 and node is not None:
+            these = set(group)
+            found[node] = list(dict.fromkeys([edge[0] for edge in node._edges if edge and edge[0] in these]))
+    return found
+
+
 def leading_to(order: list[Node], targets: set[Node]) -> set[Node]:
     """Those nodes of `order` from which a path leads to one of `targets`; a target counts only if it leads to another."""
     found: set[Node] = set()

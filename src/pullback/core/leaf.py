@@ -66,9 +66,11 @@ class AccumulateGrad(Node):
         self.variable = variable
 
     def _pull(self, cotangents: list[Any], task: Any) -> None:
-        if cotangents[0] is None or self.variable._edge is None:  # it stopped asking for gradients meanwhile
+        if self.variable._edge is None:  # it stopped asking for gradients meanwhile
             return
-        if task.record:
+        if cotangents[0] is None:
+            pass  # nothing to add, but the hooks run all the same, as in torch
+        elif task.record:
             settle = task.settle or (lambda found: task.connect(found, ((self, 0),), True))
             self.variable._accumulate(settle(cotangents[0]), True)
         elif getrefcount(cotangents[0]) == IN_A_LIST and not (
@@ -79,14 +81,16 @@ class AccumulateGrad(Node):
             self.variable._accumulate(cotangents[0], False)
         if self._hooks is not None:
             for hook in list(self._hooks.after_accumulate.values()):
-                result = hook(self.variable)
-                if result is not None and result is not self.variable:
-                    a_tensor = isinstance(result, self._kind._base_class)
-                    raise lesson(
-                        RuntimeError if a_tensor else TypeError,
-                        "Tensor post accumulate grad hooks should return None."
-                        if a_tensor
-                        else f"expected Variable, but hook returned {type(result).__name__!r}; post accumulate grad hooks "
-                        "should return None",
-                        instead="change tensor.grad in place inside the hook, and return nothing.",
-                    )
+                self._check_returned(hook(self.variable))
+
+    def _check_returned(self, result: Any) -> None:
+        if result is None or result is self.variable:
+            return
+        instead = "change tensor.grad in place inside the hook, and return nothing."
+        if isinstance(result, self._kind._base_class):
+            raise lesson(RuntimeError, "Tensor post accumulate grad hooks should return None.", instead=instead)
+        raise lesson(
+            TypeError,
+            f"expected Variable, but hook returned {type(result).__name__!r}; post accumulate grad hooks should return None",
+            instead=instead,
+        )

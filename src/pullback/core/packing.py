@@ -11,11 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 from pullback.core import modes
+from pullback.core.contents import tensors_in
 from pullback.core.errors import lesson
 from pullback.core.graph import Freed
-from pullback.core.saved import Saved, SavedOutput, SavedTensor
+from pullback.core.saved import Saved, SavedOutput, SavedTensor, unpack
 from pullback.core.tensor import Tensor, wrap
-from pullback.core.versions import BORROWED
+from pullback.core.versions import BORROWED, Buffer
 
 
 class SavedTensorHooks:
@@ -40,20 +41,25 @@ class Forbidden:
 class Packed(SavedTensor):
     """A saved value in the keeping of a user's hooks."""
 
-    __slots__ = ("_place", "_unpack", "_value", "source")
+    __slots__ = ("_place", "_same", "_shape", "_unpack", "_value", "source")
 
-    def __init__(self, value: Any, unpack: Any, kind: Any, place: Any, source: str) -> None:
+    def __init__(self, value: Any, unpack: Any, shown: Tensor, place: Any, source: str, entry: Any) -> None:
         self._value = value
         self._unpack = unpack
         self._place = place
         self._buffer = BORROWED  # never the short path
-        self.tensor = kind
+        self._shape = shown._array.shape
+        self._same = entry if any(t._array is shown._array for t in tensors_in(value)) else None
+        self.tensor = type(shown)
         self.source = source
 
     def _check(self, node: Any, what: str) -> None:
-        """Nothing to check: the hooks answer for the value."""
+        """The hooks answer for the value, unless what they keep is the very memory that was saved."""
+        if self._same is not None:
+            unpack(self._same, node, what)
 
     def unpack(self, node: Any, what: str) -> Any:
+        self._check(node, what)
         settings = modes.current()._settings
         token = modes.enter(modes.plain(modes.current()._recording, settings.replace(watcher=None)))
         try:
@@ -64,6 +70,14 @@ class Packed(SavedTensor):
             raise lesson(
                 TypeError,
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(value).__name__}",
+                instead="return the Tensor that pack was given, or an equal one.",
+            )
+        if value._array.shape != self._shape:
+            raise lesson(
+                RuntimeError,
+                f"Output of saved tensor unpack_hook has the shape {tuple(value._array.shape)}, but what was saved has "
+                f"{tuple(self._shape)}",
+                why="broadcasting could hide it, and the gradient would be wrong.",
                 instead="return the Tensor that pack was given, or an equal one.",
             )
         place = (node, self._place) if self.source == "output" else self._place  # holding the node would be a cycle
@@ -99,6 +113,7 @@ def pack_entry(entry: Any, node: Any, hooks: SavedTensorHooks) -> Any:
     if isinstance(entry, Tensor):
         return pack_tensor(entry, hooks)
     if entry.__class__ is SavedOutput:
+        entry._buffer = entry._buffer or node._log_of(entry.position, Buffer())
         shown = wrap(entry.kind, entry._array, entry._buffer)
         return _packed(entry, shown, entry.position, "output", hooks)
     if isinstance(entry, SavedTensor):
@@ -126,7 +141,7 @@ def _packed(entry: Any, shown: Tensor, place: Any, source: str, hooks: SavedTens
             why="the value is saved for backward, and others may hold the same memory.",
             instead="pack a copy: tensor.clone().",
         )
-    return Packed(value, hooks.unpack, type(shown), place, source)
+    return Packed(value, hooks.unpack, shown, place, source, entry)
 
 
 class saved_tensors_hooks(modes._Switch):  # noqa: N801 - used like a statement
