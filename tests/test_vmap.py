@@ -746,3 +746,23 @@ def test_arrays_of_another_library(library):
     same(np.asarray(found._array), expected)
     hessian = pb.vmap(pb.hessian(f), in_dims=(None, 0))(w, x)
     same(np.asarray(hessian._array), loop(lambda row: pb.hessian(f)(pb.tensor(W), row), pb.tensor(X)), 1e-10)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [lambda m: m.diagonal().fill_(2.0), lambda m: m.diagonal(1).mul_(3.0), lambda m: m.flip(0).fill_(2.0)],
+    ids=["diagonal", "upper diagonal", "flip"],
+)
+def test_writes_into_a_diagonal_reach_the_matrix_and_into_a_flipped_copy_do_not(write):
+    def written(x):
+        m = x * x
+        write(m)
+        return m
+
+    x = torch.tensor(np.arange(1.0, 13.0).reshape(3, 2, 2)).requires_grad_()
+    expected = torch.stack([written(one) for one in x])
+    found = torch.vmap(written)(x)
+    assert (found == expected).all()
+    weights = torch.tensor(np.arange(12.0).reshape(3, 2, 2))
+    of_found, of_expected = (torch.autograd.grad((weights * y).sum(), x)[0] for y in (found, expected))
+    assert (of_found == of_expected).all()
