@@ -45,6 +45,7 @@ from pullback.torch import (
     jit,
     linalg,
     nn,
+    optim,
     random,
     special,
     testing,
