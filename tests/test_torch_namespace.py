@@ -879,7 +879,7 @@ def test_func_in_forward_mode():
     assert torch.autograd.grad(func.jvp(lambda t: t**3, (z,), (torch.ones_like(z),))[1], z)[0].item() == 18.0
     assert torch.autograd.grad(func.jacfwd(lambda t: t**3)(z), z)[0].item() == 18.0
     assert torch.autograd.grad(func.linearize(lambda t: t**3, z)[1](torch.ones_like(z)), z)[0].item() == 18.0
-    with pytest.raises(RuntimeError, match="2 tangents"):
+    with pytest.raises(RuntimeError, match="same python structure"):
         func.jvp(torch.sin, (x,), (x, x))
 
 

@@ -44,6 +44,7 @@ class Key:
     """
 
     __slots__ = ("_counted", "basic", "batches", "entries", "unique")
+    _pullback_own = True  # a kept one is `frozen`: no memory of it is anybody else's
 
     def __init__(self, entries: tuple[Any, ...], basic: bool = True, unique: bool = True) -> None:
         self.entries = entries
