@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from pullback.core.errors import lesson
 
-_ADAM = "torch.optim.Adam; or a subclass of torch.optim.Optimizer with a method _changed."
+_ADAM = "torch.optim.Adam; or a subclass of torch.optim.Optimizer with a step of its own."
 
 _INSTEAD = {
     "sparse_coo_tensor": "a dense Tensor, or a Function around scipy.sparse.",
