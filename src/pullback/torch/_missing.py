@@ -94,7 +94,6 @@ _INSTEAD = {
     "to_mkldnn": "the Tensor itself.",
     "multi_head_attention_forward": "torch.nn.functional.scaled_dot_product_attention.",
     "hub": "nothing: there are no models here.",
-    "onnx": "PyTorch itself.",
     "export": "PyTorch itself.",
     "fx": "pullback.draw, which shows the graph that was recorded.",
     "quantize_per_tensor": "(x / scale).round() * scale.",
