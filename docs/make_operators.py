@@ -33,6 +33,7 @@ SIGNS = {
 SPACES: dict[str, Any] = {
     "pb": pb,
     "pb.linalg": pb.linalg,
+    "pb.implicit": pb.implicit,
     "pb.fft": pb.fft,
     "torch": pullback.torch,
     "torch.linalg": pullback.torch.linalg,
@@ -65,7 +66,7 @@ def chapter(record: Record) -> str:
         return "Without derivative"
     if record.elementwise:
         return "Entry by entry"
-    algebra = hasattr(pb.linalg, record.name) or hasattr(pullback.torch.linalg, record.name)
+    algebra = any(hasattr(space, record.name) for space in (pb.linalg, pb.implicit, pullback.torch.linalg))
     return "Linear algebra" if algebra else "Whole arrays"
 
 

@@ -46,7 +46,7 @@ def test_root_and_whole_numbers():
     np.testing.assert_allclose(found.x, [2.0, 3.0])
 
 
-def test_curve_fit():
+def test_further_arguments():
     t = np.linspace(0, 1, 8)
     arguments = for_least_squares(lambda x, t: x[0] * pb.exp(-x[1] * t))
     jac = arguments["jac"](np.array([2.0, 0.5]), t)

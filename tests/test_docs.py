@@ -383,6 +383,13 @@ def test_the_pictures_are_those_that_the_script_makes(tmp_path):
     assert kept == {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
 
+@pytest.mark.slow
+def test_the_table_of_coverage_is_what_the_script_finds(tmp_path):
+    script, page = ROOT / "docs" / "make_coverage.py", tmp_path / "coverage.md"
+    run_script(script, page)
+    assert read(ROOT / "docs" / "coverage.md") == read(page), f"run {script}"
+
+
 def test_the_list_of_operators_is_that_of_the_registry(tmp_path):
     script, page = ROOT / "docs" / "make_operators.py", tmp_path / "operators.md"
     run_script(script, page)

@@ -26,8 +26,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"doors"}),  # ways in for programs that were written for another library
     frozenset({"transforms"}),
     frozenset({"implicit"}),  # what solvers find, by the implicit function theorem
-    frozenset({"check"}),
     frozenset({"lint"}),
+    frozenset({"check"}),  # shows the lines that lint finds
     frozenset({"draw"}),
     frozenset({"autograd"}),  # backward, grad, Function, gradcheck under torch's names for them
     frozenset({"torch"}),  # torch's names and conventions
@@ -109,6 +109,8 @@ LAZY: dict[tuple[str, str], str] = {
     ("transforms", "batching"): "only jacobian, hessian and vmap need it",
     ("autograd.functional", "batching"): "only vectorize=True needs it",
     ("core.outputs", "core.rules"): "only the wording of an error needs it",
+    ("check", "check.whole"): "gradcheck does without the probes",
+    ("check.verdicts", "check.reports.text"): "a report says itself in words only when it is printed",
     ("namespaces.array_api", "namespaces.fft"): "an extension that most programs never name",
     ("namespaces.array_api", "namespaces.special"): "120 operators that most programs never name",
 }

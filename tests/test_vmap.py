@@ -654,3 +654,22 @@ def test_forward_mode_that_looks_runs_for_each_entry():
         found = fw.unpack_dual(y).tangent
     expected = loop(lambda x, t: pb.jvp(lambda x: pb.sum(x * pb.sin(x) * W), (x,), (t,))[1], X, v)
     same(found, expected)
+
+
+def test_a_function_that_wrote_into_its_argument_does_not_run_again_for_each_entry():
+    class ScalesAndClips(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            x *= 2
+            if x.sum() > 0:  # must not run on what is doubled already
+                x -= 1
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g
+
+    with pytest.raises(RuntimeError) as caught:
+        pb.vmap(lambda x: ScalesAndClips.apply(x * 1))(pb.tensor([[1.0, 2.0], [3.0, -4.0]]))
+    assert any("wrote into its arguments" in note for note in caught.value.__notes__)

@@ -24,6 +24,7 @@ from pullback.ops.registry import REGISTRY, Record, samples_of
 
 numpy_door.fill()
 assert pb.special
+assert pb.implicit
 
 SIZE = 3
 CHECKS: dict[str, Callable[[Many], None]] = {}

@@ -11,7 +11,11 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-COMMANDS = {"demo": "pullback.demo.command", "lint": "pullback.commands.lint"}
+COMMANDS = {
+    "demo": "pullback.demo.command",
+    "check": "pullback.commands.check",
+    "lint": "pullback.commands.lint",
+}
 
 DESCRIPTION = """\
 pullback differentiates Python programs. You write an operator once, forward and backward with a ctx, and it can be

@@ -580,3 +580,22 @@ def test_a_constant_that_a_rule_returned_is_not_written_through_the_gradient():
         with pb.no_grad():
             g.mul_(5.0)
         assert kept.tolist() == [1]
+
+
+def test_arguments_over_memory_of_another_object():
+    """Such arrays cannot be locked and unlocked again, so they are not."""
+
+    class Twice(pb.Primitive):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, ct):
+            return 2 * ct
+
+    strided = np.lib.stride_tricks.as_strided(np.arange(4.0), (2, 2), (8, 16))
+    x = pb.Tensor(strided, requires_grad=True)
+    (g,) = pb.autograd.grad(Twice.apply(x).sum(), x)
+    assert np.array_equal(g.numpy(), np.full((2, 2), 2.0))
+    assert strided.flags.writeable

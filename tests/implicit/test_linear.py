@@ -208,5 +208,11 @@ def test_eigsh_refuses():
     w, _ = implicit.eigsh(values, diagonal, k=1, which="SA")
     with pytest.raises(pb.DerivativeRefused, match="the eigenvalue coincides with another"):
         w.sum().backward()
+    rotation, _ = np.linalg.qr(np.arange(16.0).reshape(4, 4) ** 0.7 + np.eye(4))
+    matrix = sparse.csr_array(rotation @ np.diag([1.0, 1.0, 2.0, 3.0]) @ rotation.T)  # equal but for rounding
+    matrix = (matrix + matrix.T).tocsr() / 2
+    w, _ = implicit.eigsh(pb.tensor(matrix.data, requires_grad=True), matrix, k=1, which="SA")
+    with pytest.raises(pb.DerivativeRefused, match="the eigenvalue coincides with another"):
+        w.sum().backward()
     with pytest.raises(ValueError, match="needs a real symmetric matrix"):
         implicit.eigsh(np.array([1.0, 2.0, 3.0]), ([0, 1, 0], [0, 1, 1]), k=1)

@@ -75,6 +75,19 @@ def test_zero_cotangents_and_zero_matrices():
     np.testing.assert_allclose(g.numpy(), [[0.0, 1.0], [0.0, 0.0]])
 
 
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+def test_the_size_of_the_cotangent_costs_no_digits(size):
+    """The larger matrix holds the cotangent; a method that looks at its norm must not be led astray."""
+    for f in (implicit.expm, implicit.logm, implicit.sinm):
+        x = pb.tensor(P, requires_grad=True)
+        (expected,) = pb.autograd.grad(f(x).sum(), x)
+        (found,) = pb.autograd.grad(f(x).sum() * size, x)
+        np.testing.assert_allclose(found.numpy() / size, expected.numpy(), rtol=1e-12)
+    x = pb.tensor(np.zeros((2, 2)), requires_grad=True)
+    (found,) = pb.autograd.grad(implicit.expm(x).sum() * size, x)
+    np.testing.assert_allclose(found.numpy() / size, 1.0, rtol=1e-12)
+
+
 def test_equations_without_solution():
     with pytest.raises(np.linalg.LinAlgError, match="solve_sylvester has no unique solution"):
         implicit.solve_sylvester(np.eye(2), -np.eye(2), np.ones((2, 2)))

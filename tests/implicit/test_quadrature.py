@@ -74,6 +74,9 @@ def test_what_comes_in_goes_out():
     b = pb.tensor(1.0, dtype=pb.float32, requires_grad=True)
     y = implicit.quad(lambda x: x, 0.0, b)
     assert pb.autograd.grad(y, b)[0].dtype == pb.float32
+    assert implicit.quad(lambda x: x > 0.25, 0.0, 1.0, points=[0.25]) == pytest.approx(
+        0.75
+    )  # a truth value counts as 1
     assert implicit.quad(lambda x: x, 1.0, 1.0) == 0.0
     assert implicit.quad(lambda x: x, 1.0, 0.0) == pytest.approx(-0.5)
 

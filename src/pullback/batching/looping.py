@@ -106,6 +106,33 @@ def one_by_one(operator: Any, args: Any, options: dict[str, Any], error: ReadOut
     return each(lambda *given: operator.apply(*given[0], **given[1]), (tuple(args), options), batch)
 
 
+def call_one_by_one(function: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any], error: ReadOut) -> Any:
+    """What a function of Tensors gives, entry by entry; refused where it writes, or gives anything but Tensors."""
+    batch = innermost([list(args), kwargs])
+    if batch is None or (name.endswith("_") and not name.endswith("__")):
+        raise error
+    LOOPED.add(name)
+    args, kwargs = _all_shared((tuple(args), kwargs), batch)
+
+    def one(positional: Any, named: Any) -> Any:
+        result = function(*positional, **named)
+        if not all(isinstance(r, Tensor) for r in (result if isinstance(result, tuple) else (result,))):
+            raise error
+        return result
+
+    return each(one, (args, kwargs), batch)
+
+
+def _all_shared(value: Any, batch: Batch) -> Any:
+    """Nested containers with the Tensors in them within the batch."""
+    if isinstance(value, (tuple, list)):
+        items = [_all_shared(item, batch) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if isinstance(value, dict):
+        return {name: _all_shared(item, batch) for name, item in value.items()}
+    return _shared(value, batch)
+
+
 def rule_one_by_one(node: Any, ctx: Any, cotangents: list[Any], recorded: bool, error: ReadOut) -> Any:
     """What the rule of a node gives, entry by entry: `ctx` is split like the cotangents."""
     saved = ctx._saved if recorded else ctx.saved_tensors
@@ -156,7 +183,7 @@ def function_rule_one_by_one(node: Any, cotangents: list[Any], error: ReadOut) -
 
 def _shared(value: Any, batch: Batch) -> Any:
     """A saved Tensor within the batch, so that what depends on it is known for each entry."""
-    if isinstance(value, Tensor) and value.requires_grad and batch not in batches(value._array):
+    if isinstance(value, Tensor) and value._edge is not None and batch not in batches(value._array):
         return Share.apply(value, batch=batch)
     return value
 
@@ -171,5 +198,6 @@ def noticed(operator: Any, error: ReadOut) -> None:
 
 
 machine.one_by_one = one_by_one
+machine.call_one_by_one = call_one_by_one
 machine.rule_one_by_one = rule_one_by_one
 machine.function_rule_one_by_one = function_rule_one_by_one

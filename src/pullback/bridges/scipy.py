@@ -78,7 +78,7 @@ def for_minimize(f: Callable[..., Any], second: str | None = None) -> dict[str, 
 
 
 def for_least_squares(f: Callable[..., Any]) -> dict[str, Any]:
-    """``fun`` and ``jac`` of ``scipy.optimize.least_squares``, also of ``curve_fit`` as its ``f`` and ``jac``.
+    """``fun`` and ``jac`` of ``scipy.optimize.least_squares``.
 
     Parameters
     ----------

@@ -24,6 +24,8 @@ share: Any = None
 one_by_one: Any = None
 #: ``widest(xp, *arrays)``: the namespace for a mixture of batched and other arrays.
 widest: Any = None
+#: ``call_one_by_one(function, name, args, kwargs, error)``: a function of Tensors that gives Tensors, entry by entry.
+call_one_by_one: Any = None
 #: ``rule_one_by_one(node, ctx, cotangents, recorded, error)``: the rule of a node for each entry of the batch.
 rule_one_by_one: Any = None
 #: ``function_rule_one_by_one(node, cotangents, error)``: the same for a user's Function.

@@ -20,7 +20,7 @@ from pullback.core.contents import CONTAINERS, HARMLESS, is_among, plain, tensor
 from pullback.core.dual import OPEN, dual_at
 from pullback.core.errors import lesson
 from pullback.core.graph import NOT_A_TENSOR, next_number
-from pullback.core.keep import keep
+from pullback.core.keep import keep, wrote_into_arguments
 from pullback.core.mistakes import explain_forward
 from pullback.core.outputs import attach, plain_outputs
 from pullback.core.outside import UNKNOWN, look, look_at_arguments, note_changed_arguments, note_changes
@@ -197,6 +197,9 @@ class Function:
             _leave(token)
             ctx._outer = _ON
         if read_out is not None:
+            if wrote_into_arguments(ctx):
+                read_out.add_note(f"{cls.__name__}.forward wrote into its arguments, so it cannot run again for each entry.")
+                raise read_out
             return batches.one_by_one(cls, args, {}, read_out)
         if state is not None:
             note_changes(cls, state, ctx._opaque is not None, args)

@@ -16,10 +16,16 @@ from pullback.core.mistakes import explain_forward
 GUARDED_CALLS = 100
 
 
+def _can_be_unlocked(array: np.ndarray) -> bool:
+    """NumPy makes a view writeable again only if it can see that the memory is: not behind ctypes or stride tricks."""
+    base = array.base
+    return base is None or (isinstance(base, np.ndarray) and base.flags.writeable)
+
+
 def call_forward(operator: Any, ctx: Any, bare_args: Any, options: Any) -> Any:
     """``operator.forward`` on arrays that cannot be written meanwhile."""
     operator._guarded -= 1
-    locked = [a for a in bare_args if a.__class__ is np.ndarray and a.flags.writeable]
+    locked = [a for a in bare_args if a.__class__ is np.ndarray and a.flags.writeable and _can_be_unlocked(a)]
     for array in locked:
         array.setflags(write=False)
     try:

@@ -115,11 +115,17 @@ def _written(ctx: Any, returned: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]
     is still alive when forward shall run again is a state that somebody else holds, and which it would change once more.
     """
     buffers = [tensor._buffer for tensor in ctx._marks.written]
-    if any(is_among(tensor._buffer, buffers) for value in ctx._inputs for tensor in tensors_in(value)):
+    if wrote_into_arguments(ctx):
         return "forward wrote into its arguments, so it cannot be run again.", ()
     kept = [tensor._buffer for value in (*returned, *ctx._to_save) for tensor in tensors_in(value)]
     kept += [entry._buffer for _, entries in (ctx._kept or {}).values() for entry in entries]
     return "", tuple([weakref.ref(buffer) for buffer in buffers if not is_among(buffer, kept)])
+
+
+def wrote_into_arguments(ctx: Any) -> bool:
+    """Whether forward wrote in place into a Tensor that it was given."""
+    buffers = [tensor._buffer for tensor in ctx._marks.written] if ctx._marks is not None else []
+    return bool(buffers) and any(is_among(t._buffer, buffers) for value in ctx._inputs for t in tensors_in(value))
 
 
 def _run_again(ctx: Any, args: list[Any], options: None) -> Any:

@@ -14,6 +14,20 @@ from typing import Any
 from pullback.core import places
 
 NAMES = ("scipy", "sklearn", "array_api_extra", "einops", "opt_einsum")
+#: Solvers of SciPy, and what `pullback.implicit` has for them.
+SOLVERS: dict[str, str] = {
+    **{name: name for name in ("cosm", "eigsh", "expm", "fixed_point", "fixed_quad", "fractional_matrix_power")},
+    **{name: name for name in ("least_squares", "logm", "lstsq", "minimize", "quad", "root", "signm", "sinm", "sqrtm")},
+    **{name: name for name in ("solve_continuous_are", "solve_discrete_are", "solve_ivp", "solve_sylvester")},
+    **{name: name for name in ("solve_continuous_lyapunov", "solve_discrete_lyapunov")},
+    **dict.fromkeys(("spsolve", "splu", "factorized"), "solve_sparse"),
+    **dict.fromkeys(("cg", "gmres", "bicgstab", "minres", "lgmres"), "solve_linear"),
+    **dict.fromkeys(("fsolve", "newton", "brentq", "root_scalar"), "root"),
+    **dict.fromkeys(("fmin", "fmin_bfgs", "minimize_scalar"), "minimize"),
+    **dict.fromkeys(("curve_fit", "leastsq"), "least_squares"),
+    **dict.fromkeys(("quad_vec", "nquad"), "quad"),
+    **dict.fromkeys(("odeint",), "solve_ivp"),
+}
 _found: dict[Any, bool] = {}
 
 
@@ -30,6 +44,8 @@ def way_out(library: str, name: str) -> str:
 
         if name in special.__all__:
             parts.append(f"pullback.special.{name}")
+        if name in SOLVERS:
+            parts.append(f"pullback.implicit.{SOLVERS[name]}, which is differentiable")
         if os.environ.get("SCIPY_ARRAY_API", "0") in ("", "0"):
             parts.append(
                 "SCIPY_ARRAY_API=1 in the environment before SciPy is imported, where the function takes arrays of any library"

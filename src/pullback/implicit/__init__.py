@@ -8,6 +8,7 @@ from pullback.implicit.matrix_functions import cosm, expm, fractional_matrix_pow
 from pullback.implicit.ode import Trajectory, solve_ivp
 from pullback.implicit.optimum import Minimum, least_squares, minimize
 from pullback.implicit.quadrature import fixed_quad, quad
+from pullback.implicit.riccati import solve_continuous_are, solve_discrete_are
 from pullback.implicit.sparse import Pattern, eigsh, solve_sparse, sparse_product
 from pullback.implicit.splines import Akima1DInterpolator, CubicSpline, PchipInterpolator
 from pullback.implicit.sylvester import solve_continuous_lyapunov, solve_discrete_lyapunov, solve_sylvester
@@ -36,7 +37,9 @@ __all__ = [
     "signm",
     "sinm",
     "solution",
+    "solve_continuous_are",
     "solve_continuous_lyapunov",
+    "solve_discrete_are",
     "solve_discrete_lyapunov",
     "solve_ivp",
     "solve_linear",

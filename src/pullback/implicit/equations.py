@@ -10,6 +10,7 @@ import numpy as np
 
 from pullback.core.errors import lesson
 from pullback.implicit.inverses import strategy
+from pullback.implicit.mapped import mapped
 from pullback.implicit.packing import as_arrays
 from pullback.implicit.problem import Problem
 from pullback.implicit.theorem import Implicit
@@ -33,6 +34,7 @@ class FixedPoint(Implicit):
     """``y = f(y, θ)``.  vjp: θ̄ = (∂f/∂θ)ᵀ λ, (I - ∂f/∂y)ᵀ λ = ȳ"""
 
 
+@mapped
 def solution(condition: Callable[..., Any], y: Any, *params: Any, linear: Any = "dense", **options: Any) -> Any:
     """Declare that `y`, found by whatever solver, satisfies ``condition(y, *params) = 0``: a differentiable function of `params`.
 
@@ -82,6 +84,7 @@ def solution(condition: Callable[..., Any], y: Any, *params: Any, linear: Any = 
     return problem.tree(problem.declare(residual, problem.first, chosen, Implicit, as_arrays(y, "y")))
 
 
+@mapped
 def root(
     f: Callable[..., Any],
     x0: Any,
@@ -141,6 +144,7 @@ def root(
     return _solve(problem, residual, method, tol, strategy(linear, "root"), options, Root)
 
 
+@mapped
 def fixed_point(
     f: Callable[..., Any],
     x0: Any,

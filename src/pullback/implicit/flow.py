@@ -25,8 +25,8 @@ from pullback.core.function import Function
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import wrap
 from pullback.implicit.inverses import NotConverged, jacobian
-from pullback.implicit.packing import Packing
-from pullback.implicit.partial import Call, placeholder, recorded, unrecorded
+from pullback.implicit.packing import Packing, number
+from pullback.implicit.partial import Call, placeholder, recorded, unrecorded, zero_at, zero_like
 from pullback.implicit.theorem import same_values
 
 #: ``f(t, state, inputs)``, the derivative of the state.
@@ -75,7 +75,8 @@ class Motion:
             return np.concatenate([before(t), rest]) if known else rest
 
         def tensors(t: float, rest: Any) -> tuple[Any, list[Any]]:
-            return wrap(self.kind, np.asarray(t)), [wrap(self.kind, x) for x in self.space.unpack(whole(t, rest))]
+            state = self.space.unpack(whole(t, rest))
+            return number(t, state[0], self.kind), [wrap(self.kind, x) for x in state]
 
         def slope(t: float, rest: Any) -> Any:
             time, state = tensors(t, rest)
@@ -147,11 +148,6 @@ class Motion:
         return field
 
 
-def zero_like(x: Any) -> Any:
-    """Zeros of the kind, shape and dtype of a Tensor."""
-    return wrap(type(x), arrays.namespace(x._array).zeros_like(x._array))
-
-
 class Flow(Function):
     """``y(t₁)`` with ``dy/dt = f(t, y, θ)``, ``y(t₀) = y₀``.  vjp: the adjoint equation, from t₁ to t₀"""
 
@@ -169,10 +165,13 @@ class Flow(Function):
         end, start, inputs = saved[:n], saved[n : 2 * n], saved[2 * n :]
         needs = ctx.needs_input_grad[3 + n : 3 + n + len(inputs)]
         wanted = [k for k, need in enumerate(needs) if need]
-        zeros = [zero_like(inputs[k]) for k in wanted]
-        zeros += [wrap(motion.kind, np.zeros(*node._specs[k])) for node, k in motion.captured]
         first = motion.slope_at(t0, start, inputs)
         same_values(motion, first, "solve_ivp")
+        at_end = inner(cotangents, motion.slope_at(t1, end, inputs)) if ctx.needs_input_grad[2] else None
+        if not any(need for k, need in enumerate(ctx.needs_input_grad) if k != 2):
+            return (None, None, at_end, *[None] * (len(ctx.needs_input_grad) - 3))
+        zeros = [zero_like(inputs[k]) for k in wanted]
+        zeros += [zero_at(edge, end[0]) for edge in motion.captured]
         state = [*end, *cotangents, *zeros]
         found = flow(motion.adjoint(wanted), t1, t0, state, inputs, motion.kind, motion.options, motion)
         pulled, rest = found[n : 2 * n], found[2 * n :]
@@ -180,7 +179,6 @@ class Flow(Function):
         for k, position in enumerate(wanted):
             of_inputs[position] = rest[k]
         at_start = -inner(pulled, first) if ctx.needs_input_grad[1] else None
-        at_end = inner(cotangents, motion.slope_at(t1, end, inputs)) if ctx.needs_input_grad[2] else None
         return (None, at_start, at_end, *pulled, *of_inputs, *rest[len(wanted) :])
 
 

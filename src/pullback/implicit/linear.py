@@ -11,6 +11,7 @@ from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor
 from pullback.implicit.inverses import METHODS, Krylov, dense
+from pullback.implicit.mapped import mapped
 from pullback.implicit.packing import leaves_of
 from pullback.implicit.problem import Problem
 from pullback.implicit.theorem import Implicit
@@ -25,6 +26,7 @@ class SolveLinear(Implicit):
     """``x`` with ``A(θ) x = b``.  vjp: b̄ = A⁻ᴴ x̄, θ̄ = -(∂(A x)/∂θ)ᵀ b̄"""
 
 
+@mapped
 def solve_linear(
     matvec: Callable[..., Any],
     b: Any,
@@ -112,6 +114,7 @@ def _refuse_nonlinear(f: Any, n: int, eps: float) -> None:
         )
 
 
+@mapped
 def lstsq(a: Any, b: Any, /, *, rcond: float | None = None) -> Any:
     """The x of least length that makes ``|a x - b|`` least, for matrices of full rank.
 

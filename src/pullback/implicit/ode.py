@@ -12,7 +12,8 @@ from pullback.core.errors import lesson
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor, wrap
 from pullback.implicit.flow import flow
-from pullback.implicit.packing import Parameters, as_arrays, leaves_of, like
+from pullback.implicit.mapped import mapped
+from pullback.implicit.packing import Parameters, as_tensor, leaves_of, like
 from pullback.implicit.theorem import leave
 
 
@@ -23,6 +24,7 @@ class Trajectory(NamedTuple):
     y: Any
 
 
+@mapped
 def solve_ivp(
     f: Callable[..., Any],
     t_span: tuple[Any, Any],
@@ -87,7 +89,7 @@ def solve_ivp(
     """
     given = Parameters(y0, tuple(t_span), t_eval, *params)
     kind = given.kind or Tensor
-    state = [_tensor(x, array, kind) for x, array in zip(leaves_of(y0), as_arrays(y0, "y0"), strict=True)]
+    state = [as_tensor(x, kind, "y0") for x in leaves_of(y0)]
     times = _times(t_span, t_eval, kind)
     rest = Parameters(*params)
     shapes = [(tuple(x.shape), x.dtype) for x in state]
@@ -109,19 +111,15 @@ def solve_ivp(
     return Trajectory(result[-1], like(y0, iter(result[:-1])))
 
 
-def _tensor(x: Any, array: Any, kind: Any) -> Any:
-    return x if isinstance(x, Tensor) and x._array is array else wrap(kind, array)
-
-
 def _times(t_span: Any, t_eval: Any, kind: Any) -> list[Any]:
     """The first time, then those to return, as Tensors."""
-    ends = [_tensor(t, as_arrays(t, "t_span")[0], kind) for t in t_span]
+    ends = [as_tensor(t, kind, "t_span") for t in t_span]
     if t_eval is None:
         times = ends
     elif isinstance(t_eval, Tensor):
         times = list(Recorded.xp.unstack(t_eval))
     else:
-        times = [_tensor(t, as_arrays(t, "t_eval")[0], kind) for t in t_eval]
+        times = [as_tensor(t, kind, "t_eval") for t in t_eval]
     values = [float(t._array) for t in [ends[0], *times, ends[1]]]
     steps = np.diff(values)
     if len(ends) != 2 or not times or not (np.all(steps >= 0) or np.all(steps <= 0)):

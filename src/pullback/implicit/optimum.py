@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback.implicit.inverses import strategy
+from pullback.implicit.mapped import mapped
 from pullback.implicit.stationary import Stationary
 from pullback.implicit.theorem import Implicit
 
@@ -27,6 +28,7 @@ class LeastSquares(Implicit):
     """``y = argmin |r(y, θ)|²``, by ``Jᵀ r = 0``.  vjp: as of a minimum"""
 
 
+@mapped
 def minimize(
     f: Callable[..., Any],
     x0: Any,
@@ -115,6 +117,7 @@ def minimize(
     return _finish(problem, found, success, message, chosen, Minimize)
 
 
+@mapped
 def least_squares(
     f: Callable[..., Any],
     x0: Any,

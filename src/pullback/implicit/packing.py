@@ -15,7 +15,7 @@ from pullback.core.tensor import Tensor, wrap
 from pullback.transforms import _leaves as leaves_of
 from pullback.transforms import _like as like
 
-__all__ = ["Packing", "Parameters", "as_arrays", "leaves_of", "like"]
+__all__ = ["Packing", "Parameters", "as_arrays", "as_tensor", "leaves_of", "like", "number"]
 
 
 class Packing:
@@ -78,6 +78,18 @@ def as_arrays(tree: Any, what: str) -> list[Any]:
             )
         found.append(array)
     return found
+
+
+def as_tensor(x: Any, kind: Any, what: str) -> Any:
+    """Numbers of any kind as a Tensor of floating-point or complex dtype; the very Tensor where it is one."""
+    (array,) = as_arrays(x if isinstance(x, Tensor) else np.asarray(x), what)
+    return x if isinstance(x, Tensor) and x._array is array else wrap(kind, array)
+
+
+def number(x: float, like: Any, kind: Any) -> Any:
+    """A number as a Tensor in the library of the array `like`."""
+    xp = arrays.namespace(like)
+    return wrap(kind, np.asarray(x) if xp is np else xp.asarray(float(x)))
 
 
 class Parameters:

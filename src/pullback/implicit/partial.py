@@ -145,3 +145,15 @@ def placeholder(edge: Any) -> Tensor:
     shape, dtype = node._specs[position]
     zero = np.broadcast_to(np.zeros((), dtype), shape)
     return wrap(node._kind if isinstance(node._kind, type) else Tensor, zero, None, edge)
+
+
+def zero_at(edge: Any, like: Any) -> Tensor:
+    """Zeros of the shape and dtype of something captured, in the kind and library of a Tensor."""
+    node, position = edge
+    shape, dtype = node._specs[position]
+    return wrap(type(like), arrays.zeros(shape, dtype, arrays.namespace(like._array)))
+
+
+def zero_like(x: Any) -> Tensor:
+    """Zeros of the kind, shape and dtype of a Tensor."""
+    return wrap(type(x), arrays.namespace(x._array).zeros_like(x._array))

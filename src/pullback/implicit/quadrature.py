@@ -17,10 +17,11 @@ from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.function import Function
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor, wrap
-from pullback.implicit.flow import inner, zero_like
+from pullback.implicit.flow import inner
 from pullback.implicit.inverses import NotConverged
-from pullback.implicit.packing import Packing, Parameters, as_arrays, leaves_of, like
-from pullback.implicit.partial import Call, placeholder, recorded, unrecorded
+from pullback.implicit.mapped import mapped
+from pullback.implicit.packing import Packing, Parameters, as_tensor, leaves_of, like, number
+from pullback.implicit.partial import Call, placeholder, recorded, unrecorded, zero_at, zero_like
 from pullback.implicit.theorem import leave, same_values
 
 
@@ -33,11 +34,13 @@ class Integral:
         Its value, bare arrays.
     captured
         Edges to what the integrand depends on beside its arguments.
-    values
-        The integrand at a point in the middle, when it was integrated.
+    middle, values
+        A point in the middle, and the integrand there when it was integrated.
+    like
+        An array of the library in which the integrand computes.
     """
 
-    __slots__ = ("captured", "found", "integrand", "kind", "middle", "options", "values")
+    __slots__ = ("captured", "found", "integrand", "kind", "like", "middle", "options", "values")
 
     def __init__(self, integrand: Any, kind: Any, options: dict[str, Any], captured: Sequence[Any] | None) -> None:
         self.integrand, self.kind, self.options = integrand, kind, options
@@ -59,13 +62,14 @@ class Integral:
         from scipy.integrate import quad_vec
 
         bare = [wrap(type(x), x._array) for x in inputs]
-        self.middle = wrap(self.kind, np.asarray(_middle(a, b)))
+        self.like = bare[0]._array if bare else np.zeros(0)
+        self.middle = number(_middle(a, b), self.like, self.kind)
         first = self.listen(self.middle, bare)
         self.values = [np.asarray(_array(y)) for y in first]
-        space = Packing(self.values)
+        space = Packing([_array(y) for y in first])
 
         def value(x: float) -> Any:
-            point = wrap(self.kind, np.asarray(x))
+            point = number(x, self.like, self.kind)
             if collect:
                 return space.pack([_array(y) for y in self.listen(point, bare)])
             with unrecorded():
@@ -109,7 +113,7 @@ class Integral:
             found = call.pull(cotangents, captured, record=modes.is_grad_enabled())[1:]
             call.connect()
             spaces = [zero_like(inputs[k]) for k in wanted]
-            spaces += [wrap(self.kind, np.zeros(*node._specs[k])) for node, k in captured]
+            spaces += [zero_at(edge, x) for edge in captured]
             picked = [*[found[k] for k in wanted], *found[len(inputs) :]]
             return [zero if g is None else g for g, zero in zip(picked, spaces, strict=True)]
 
@@ -172,6 +176,7 @@ def integrate(
     return list(Quad.apply(integral, a, b, *inputs, *[placeholder(edge) for edge in integral.captured]))
 
 
+@mapped
 def quad(
     f: Callable[..., Any],
     a: Any,
@@ -225,7 +230,7 @@ def quad(
     """
     given = Parameters(a, b, *params)
     kind = given.kind or Tensor
-    limits = [x if isinstance(x, Tensor) else wrap(kind, np.asarray(x, dtype=float)) for x in (a, b)]
+    limits = [as_tensor(x, kind, "limits") for x in (a, b)]
     for x, name in zip(limits, ("a", "b"), strict=True):
         if arrays.size(x._array) != 1 or arrays.is_complex(x.dtype):
             raise lesson(
@@ -236,9 +241,7 @@ def quad(
 
     def integrand(x: Any, inputs: list[Any]) -> list[Any]:
         tree[0] = f(x, *rest.filled(inputs))
-        return [
-            y if isinstance(y, Tensor) else wrap(kind, as_arrays(y, "what f returned")[0]) for y in leaves_of(tree[0])
-        ]
+        return [as_tensor(y, kind, "what f returned") for y in leaves_of(tree[0])]
 
     options = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points}
     options |= {} if quadrature is None else {"quadrature": quadrature}

@@ -11,6 +11,7 @@ from pullback.core.errors import lesson
 from pullback.core.primitive import Primitive
 from pullback.core.tensor import Tensor
 from pullback.implicit.inverses import singular
+from pullback.implicit.mapped import mapped
 from pullback.implicit.packing import Packing, Parameters, as_arrays
 from pullback.implicit.theorem import Equation, Implicit, leave, state
 from pullback.ops.axes import conj
@@ -157,6 +158,7 @@ class SparseLU:
         return self.space.pack([f.reshape(p.shape) for f, p in zip(np.split(found, sizes), parts, strict=True)])
 
 
+@mapped
 def solve_sparse(values: Any, pattern: Any, b: Any) -> Any:
     """``x`` with ``A x = b`` for a sparse square A, as a function of its entries and of `b`.
 
@@ -223,6 +225,7 @@ class EigshResult(NamedTuple):
     eigenvectors: Any
 
 
+@mapped
 def eigsh(
     values: Any, pattern: Any, k: int = 6, *, which: str = "LM", sigma: float | None = None, tol: float = 0
 ) -> Any:

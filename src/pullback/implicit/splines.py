@@ -15,7 +15,7 @@ from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor, wrap
-from pullback.implicit.packing import Parameters, as_arrays
+from pullback.implicit.packing import Parameters, as_tensor
 from pullback.implicit.sparse import Pattern, solve_sparse
 from pullback.implicit.theorem import leave
 
@@ -32,7 +32,7 @@ class Hermite:
         name = type(self).__name__
         given = Parameters(x, y)
         self._kind, kind = given.kind, given.kind or Tensor
-        self.x, self.y = _tensor(x, kind, name), _tensor(y, kind, name)
+        self.x, self.y = as_tensor(x, kind, name), as_tensor(y, kind, name)
         self._knots = np.asarray(self.x._array)
         if self._knots.ndim != 1 or self._knots.size < 2 or arrays.is_complex(self.x.dtype):
             raise lesson(
@@ -70,10 +70,11 @@ class Hermite:
         At a point, derivatives that jump there have their value on the right.
         """
         given = Parameters(x)
-        place = _tensor(x, self._kind or Tensor, "x")
+        place = as_tensor(x, self._kind or Tensor, "x")
         flat = xp.reshape(place, (-1,))
-        left = np.clip(np.searchsorted(self._knots, np.asarray(flat._array), side="right") - 1, 0, self._knots.size - 2)
-        at, after = wrap(Tensor, left), wrap(Tensor, left + 1)
+        found = xp.searchsorted(self.x.detach(), flat.detach(), side="right")
+        at = xp.clip(found - 1, 0, self._knots.size - 2)
+        after = at + 1
         u = self._column(flat - xp.take(self.x, at, axis=0))
         h, chord = self._column(xp.take(self._steps, at, axis=0)), xp.take(self._chords, at, axis=0)
         first, last = xp.take(self.slopes, at, axis=0), xp.take(self.slopes, after, axis=0)
@@ -88,12 +89,6 @@ class Hermite:
             found = 6 * cube if nu == 3 else 0 * cube
         found = xp.reshape(found, (*place.shape, *self.y.shape[1:]))
         return leave([found], self._kind or given.kind)[0]
-
-
-def _tensor(x: Any, kind: Any, name: str) -> Any:
-    """Numbers of any kind as a Tensor."""
-    (array,) = as_arrays(x if isinstance(x, Tensor) else np.asarray(x), name)
-    return x if isinstance(x, Tensor) and x._array is array else wrap(kind, array)
 
 
 class CubicSpline(Hermite):

@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback.batching.batched import batch_of, padded, within
+from pullback.batching.elementwise import again
 from pullback.core import arrays
+from pullback.core.batches import LIVE
 from pullback.core.errors import lesson
 from pullback.core.primitive import Primitive
 from pullback.ops.matrices import LinAlgError, adjoint, conjugate_transpose
@@ -16,6 +19,10 @@ from pullback.ops.shapes import shape_of
 
 def each(f: Any, *stacks: Any) -> Any:
     """``f`` on each matrix of stacks that broadcast, in double precision; the result in the dtype of the stacks."""
+    batch = batch_of(stacks) if LIVE else None
+    if batch is not None:  # one more leading axis
+        ndim = max(len(x.shape) for x in stacks)
+        return again(each(f, *[padded(within(x, batch), ndim) for x in stacks]), batch)
     xp = arrays.namespace(stacks[0])
     given = [np.asarray(x) for x in stacks]
     dtype = np.result_type(*given)

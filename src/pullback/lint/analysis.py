@@ -108,7 +108,7 @@ class Analysis:
         name = argument.arg
         token = frozenset([f"in:{name}"])
         if name in self.never_differentiated:
-            return Value(OTHER, {}, token, token, text=name)
+            return Value(FACT if argument_kind(argument, None) == FACT else OTHER, {}, token, token, text=name)
         tensor = name in self.differentiated or argument_kind(argument, None) == TENSOR
         return Value(TENSOR if tensor else OTHER, {f"in:{name}": LINEAR}, token, token, text=name)
 

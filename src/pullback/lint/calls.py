@@ -163,7 +163,7 @@ class Calls(Expressions):
         tail = called.tail
         if method and tail in words.LEAVING_CALLS and called.receiver is not None:
             self._leave(called.receiver, called.node, f".{tail}()")
-        elif called.name.partition(".")[0] in words.NUMPY_LIKE:
+        elif called.name.partition(".")[0] in words.NUMPY_LIKE and tail not in words.CREATORS:
             for value in called.values:
                 self._leave(value, called.node, called.name)
         elif tail in {"float", "int"} and called.receiver is None:

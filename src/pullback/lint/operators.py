@@ -74,7 +74,7 @@ class Operator:
 
     source: Source
     node: ast.ClassDef
-    native: bool  # pullback's own, not torch's or pullback.torch's
+    native: bool  # pullback's, pullback.torch's included
     primitive: bool
     methods: dict[str, Method] = field(default_factory=dict)
     assigned: dict[str, ast.expr] = field(default_factory=dict)  # class attributes
@@ -124,7 +124,7 @@ def _base_kind(dotted: str, known: dict[str, Operator]) -> tuple[bool, bool] | N
         return known[dotted].native, known[dotted].primitive
     last = dotted.rpartition(".")[2]
     if dotted in _BASES:
-        return dotted.startswith("pullback") and ".torch." not in dotted, last == "Primitive"
+        return dotted.startswith("pullback"), last == "Primitive"
     if last in _SHORT and dotted.rpartition(".")[0].rpartition(".")[2] in {"autograd", "function", "functional"}:
         return False, False  # such as paddle-like wrappers that re-export torch's
     if dotted in _SHORT:

@@ -1,15 +1,25 @@
-"""The matrix exponential."""
+"""The matrix exponential, and how a function of a matrix is differentiated.
+
+A function that is analytic at the eigenvalues of A has the derivative L(A, E) in a direction E, its Fréchet derivative, which
+stands in the corner of the same function of a larger matrix:
+
+    f([[A, E], [0, A]]) = [[f(A), L(A, E)], [0, f(A)]]
+
+(R. Mathias 1996; N. Higham: Functions of Matrices, 2008, theorem 3.6.)  Its adjoint is ``L(Aᴴ, ·)``.  So the rule calls the
+operator itself, and is right to any order; each order doubles the matrix.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pullback.core import arrays
 from pullback.core.primitive import Primitive
-from pullback.ops.matrices import LinAlgError, adjoint, identity
+from pullback.ops.matrices import LinAlgError, adjoint, bare, identity
 from pullback.ops.registry import Make, Sample, register
 
 #: Coefficients of the Padé approximant of order 13, and the norm up to which it is exact to double precision
@@ -22,7 +32,7 @@ def _expm(xp: Any, a: Any) -> Any:
     """``exp(A)`` of bare matrices: of ``A / 2ˢ``, squared s times."""
     if not arrays.size(a):
         return a
-    norm = float(xp.max(xp.sum(xp.abs(a), axis=-2)))
+    norm = float(np.max(np.sum(np.abs(np.asarray(_whole(a))), axis=-2), initial=0.0))
     squarings = max(math.ceil(math.log2(norm / _REACH)), 0) if 0 < norm < math.inf else 0
     a = a / 2**squarings
     eye, c = identity(a), _PADE
@@ -38,8 +48,35 @@ def _expm(xp: Any, a: Any) -> Any:
     return found
 
 
+def corner(xp: Any, f: Callable[[Any], Any], a: Any, e: Any) -> Any:
+    """``L(A, E)``, from f of the larger matrix.
+
+    It is linear in E, which is given the size of A: of a large E the methods for f would see nothing but its size.
+    """
+    n = a.shape[-1]
+    lead = np.broadcast_shapes(tuple(a.shape[:-2]), tuple(e.shape[:-2]))
+    a = xp.broadcast_to(a, (*lead, n, n))
+    own, other = _largest(a), _largest(e)
+    scale = other / (own or 1.0) if own < math.inf and 0 < other < math.inf else 1.0
+    upper = xp.concat([a, e / scale], axis=-1)
+    lower = xp.concat([xp.zeros_like(a), a], axis=-1)
+    return f(xp.concat([upper, lower], axis=-2))[..., :n, n:] * scale
+
+
+def _largest(x: Any) -> float:
+    """The largest absolute value, in all of a batch."""
+    return float(np.max(np.abs(np.asarray(_whole(bare(x)))), initial=0.0))
+
+
+def _whole(x: Any) -> Any:
+    """The numbers of all entries of a batch: they share a scale."""
+    while hasattr(x, "batches"):
+        x = x.value
+    return x
+
+
 class MatrixExp(Primitive):
-    """``exp(A)``.  vjp: the upper right block of ``exp([[Aᴴ, Ȳ], [0, Aᴴ]])`` (Mathias 1996)"""
+    """``exp(A)``.  vjp: Ā = L(Aᴴ, Ȳ), the upper right block of ``exp([[Aᴴ, Ȳ], [0, Aᴴ]])``"""
 
     node_name = "LinalgMatrixExpBackward0"
 
@@ -53,10 +90,7 @@ class MatrixExp(Primitive):
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:
         (a,), xp = ctx.saved_tensors, ctx.xp
-        n = a.shape[-1]
-        turned = adjoint(xp, a)
-        upper, lower = xp.concat([turned, ct], axis=-1), xp.concat([xp.zeros_like(ct), turned], axis=-1)
-        return MatrixExp.apply(xp.concat([upper, lower], axis=-2))[..., :n, n:]
+        return corner(xp, MatrixExp.apply, adjoint(xp, a), ct)
 
 
 def matrix_exp(x: Any, /) -> Any:

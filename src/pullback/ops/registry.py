@@ -121,8 +121,14 @@ ATTRIBUTES: dict[str, Any] = {}
 
 
 def register(name: str, operator: Any, samples: Callable[[Make], Iterable[Sample]], **facts: Any) -> Any:
-    """Enter an operator under its name; `facts` are fields of `Record`.  Returns the public function."""
+    """Enter an operator under its name; `facts` are fields of `Record`.  Returns the public function.
+
+    An ``example=(what to type after >>> pb., what is printed)`` goes into the docstring of the function.
+    """
     call = facts.pop("call", None) or operator.apply
+    if "example" in facts:
+        typed, printed = facts.pop("example")
+        call.__doc__ = f"{call.__doc__}\nExamples\n--------\n>>> import pullback as pb\n>>> pb.{typed}\n{printed}\n"
     if operator is not None and not operator.__dict__.get("_called"):
         operator._called = name
     REGISTRY[name] = Record(name, operator, call, samples, **facts)

@@ -6,6 +6,8 @@ import functools
 import os
 from typing import Any
 
+from pullback.core import batches
+from pullback.core.batches import ReadOut
 from pullback.core.errors import lesson
 
 _HERE = os.path.dirname(__file__)
@@ -40,5 +42,7 @@ def with_torchs_errors(call: Any, name: str) -> Any:
             return call(*args, **kwargs)
         except ValueError as error:
             raise torchs(error, name) from None
+        except ReadOut as error:
+            return batches.call_one_by_one(call, name, args, kwargs, error)
 
     return called

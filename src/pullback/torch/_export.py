@@ -10,7 +10,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from pullback.core import views
+from pullback.core import batches, views
+from pullback.core.batches import ReadOut
 from pullback.core.errors import lesson
 from pullback.core.modes import is_grad_enabled
 from pullback.core.tangents import carries
@@ -80,6 +81,8 @@ def numpy_names(call: Any, name: str) -> Any:
             result = call(*args, **kwargs)
         except ValueError as error:
             raise torchs(error, name) from None
+        except ReadOut as error:
+            result = batches.call_one_by_one(call, name, args, kwargs, error)
         return result if out is None else write_out(name, result, out)
 
     called.__name__ = called.__qualname__ = name

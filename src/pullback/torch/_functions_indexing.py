@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.arrays import everything
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
 from pullback.core.tensor import wrap
@@ -18,7 +19,7 @@ from pullback.torch._promotion import as_dtype_of, category
 
 def _grid(index: Any, dim: int) -> tuple[Any, ...]:
     """The index of `gather` as an index for every axis: `index` along `dim`, the element's own place elsewhere."""
-    places = np.asarray(index._array if isinstance(index, Base) else index)
+    places = index._array if isinstance(index, Base) else np.asarray(index)
     own: list[Any] = list(np.indices(places.shape, sparse=True))
     if own:
         own[dim] = places
@@ -35,7 +36,7 @@ def check_index(name: str, index: Any) -> None:
 def check_places(name: str, input: Any, dim: int, index: Any) -> None:
     """Refuse an index of `gather` or `scatter` of another dtype, other axes, or with places that there are not."""
     check_index(name, index)
-    axis, places = axis_of(input, dim), index._array
+    axis, places = axis_of(input, dim), everything(index._array)
     if max(index.ndim, 1) != max(input.ndim, 1):
         raise lesson(RuntimeError, f"{name}(): Index tensor must have the same number of dimensions as input tensor")
     for k, (n, have) in enumerate(zip(index.shape, input.shape, strict=False)):
@@ -55,7 +56,8 @@ def check_places(name: str, input: Any, dim: int, index: Any) -> None:
 def _rows(input: Any, dim: int, index: Any) -> tuple[Any, ...]:
     """The index of `index_select` and its relatives."""
     places = index._array if isinstance(index, Base) else np.asarray(index)
-    return (slice(None),) * axis_of(input, dim) + (np.atleast_1d(places),)
+    places = places if places.shape else places.reshape((1,))
+    return (slice(None),) * axis_of(input, dim) + (places,)
 
 
 # ------------------------------------------------------------------------------------------------- picking

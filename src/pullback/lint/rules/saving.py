@@ -176,6 +176,8 @@ def tensor_on_ctx(analysis: Analysis) -> Iterator[Hit]:
     """
     tensors = {name for saved in analysis.every_saved if (name := analysis.is_input(saved.value))}
     for event in analysis.kept:
+        if isinstance(getattr(event.node, "value", None), ast.IfExp):
+            continue  # what is no Tensor is kept here, the rest is saved
         for value in _parts(event.value):
             name = analysis.is_input(value)
             if name and (value.depends or name in tensors) and value.kind == TENSOR:

@@ -1,0 +1,1 @@
+"""How a report is written: for a person in a terminal, as a page, for programs."""
