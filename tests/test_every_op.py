@@ -21,10 +21,13 @@ import pytest
 import pullback as pb
 from numeric import (
     Call,
+    along,
     as_list,
     bare,
     check_order,
+    contracted,
     directions_like,
+    gradient,
     inner,
     pull,
     size_of,
@@ -170,6 +173,29 @@ def third(record: Record) -> None:
     """The third derivative is the slope of the second."""
     for k, call in enumerate(full_calls(record)):
         check_order(call, 3, np.random.default_rng(k))
+
+
+@check(lambda record: differentiable(record) and record.order >= 2)
+def taylor(record: Record) -> None:
+    """What value, gradient and second derivative leave of the function shrinks with the third power of the distance."""
+    for call in itertools.islice(full_calls(record), 3):
+        rng = np.random.default_rng(5)
+        outputs = bare(call.differentiable(tensors(call.arrays)))
+        if not outputs:
+            continue
+        weights, v = directions_like(outputs, rng), directions_like(call.arrays, rng)
+        slope_, curvature = (inner(gradient(call, call.arrays, [weights, *[v] * k]), v) for k in (0, 1))
+        start = contracted(call, call.arrays, [weights])
+
+        def left(
+            t: float, call: Call = call, w: Any = weights, v: Any = v, jet: Any = (start, slope_, curvature)
+        ) -> float:
+            there = contracted(call, along(call.arrays, v, t), [w])
+            return abs(there - jet[0] - t * jet[1] - t * t / 2 * jet[2])
+
+        far, near = left(2.0**-9), left(2.0**-10)
+        scale = max(1.0, abs(start), abs(slope_), abs(curvature))
+        assert near < 1e-11 * scale or np.log2(far / near) > 2.5, (far, near)
 
 
 @check(lambda record: differentiable(record) and record.order >= 2)

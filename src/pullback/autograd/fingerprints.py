@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pullback.core.arrays import everything
 from pullback.core.tensor import Tensor
 
 #: The elements are weighted by random numbers that repeat after so many, and the repetitions by others.
@@ -51,7 +52,7 @@ def fingerprint(tensor: Tensor, values: bool) -> Fingerprint:
     look = Fingerprint(tuple(tensor.shape), tensor.dtype)
     if not values or tensor.dtype.kind in "OSU":
         return look
-    host = np.asarray(tensor._array).reshape(-1)
+    host = everything(tensor._array).reshape(-1)
     if host.dtype.kind == "c":
         host = (
             host.view(host.real.dtype)

@@ -69,6 +69,7 @@ def operator_of(function: Any) -> Any:
     ValueError
         For a function that is composed of several operators.
     """
+    function = getattr(function, "operator", function)  # torch.ops.aten.mm
     if isinstance(function, type) and issubclass(function, (Primitive, Function)):
         return function
     name = function if isinstance(function, str) else getattr(function, "__name__", "")
@@ -206,7 +207,6 @@ class _Finding(_Selecting):
     def selected(self, operator: Any, args: Any, options: Any, hooks: Any) -> Any:
         """The kept result, and what the operator saved."""
         number = self.used.get(operator, 0)
-        self.used[operator] = number + 1
         entries = self.kept.get(operator, ())
         if number >= len(entries):
             raise lesson(
@@ -220,6 +220,7 @@ class _Finding(_Selecting):
         if isinstance(hooks, SavedTensorHooks):
             for source in kept.saved:
                 hooks.pack(args[source] if isinstance(source, int) else source)
+        self.used[operator] = number + 1  # only now: inside vmap an operator may be tried again, entry by entry
         outputs = [y.again(operator, self.mutable) if isinstance(y, _Output) else y for y in kept.outputs]
         return outputs[0] if kept.single else tuple(outputs)
 

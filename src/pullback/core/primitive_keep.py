@@ -39,13 +39,18 @@ def keep_values(ctx: Any, args: Any, edges: Any, outputs: Any, options: Any) -> 
     if ctx.__dict__:
         intermediate = _keep_attributes(ctx, args, edges, outputs, options) or intermediate
     kept = [entry.array for entry in entries or () if entry.__class__ is Intermediate]
-    kept += [value for name, value in ctx.__dict__.items() if name not in OWN and not plain((value,), True)]
+    kept += [value for name, value in ctx.__dict__.items() if name not in OWN and not _alone(value)]
     if kept:
         watch_memory(ctx, kept, args, edges, outputs)
     if intermediate:
         ctx._saved = Saved(entries or (), Rerun(args, edges, _run_again, options))
     if modes.current() is not modes.ON:
         modes.current()._created(ctx)
+
+
+def _alone(value: Any) -> bool:
+    """Whether no memory of an attribute can be written from outside."""
+    return getattr(value, "_pullback_own", False) or plain((value,), True)
 
 
 def _run_again(ctx: Any, args: list[Any], options: Any) -> Any:
