@@ -483,3 +483,24 @@ def test_a_wrong_derivative_is_noticed(row):
 def test_tables_are_read_cell_by_cell():
     page = "text\n\n<!-- derivatives -->\n| f | x |\n|---|---|\n| `a \\| b` | `1` |\n| c | 2 |\n\n| d | 3 |\n"
     assert list(rows(page, "derivatives")) == [["a | b", "1"], ["c", "2"]]
+
+
+@pytest.mark.slow  # with what is installed for the marked tests
+def test_what_is_said_of_hips_autograd():
+    autograd = pytest.importorskip("autograd")
+    import autograd.numpy as anp
+
+    def outcome(f: Any, point: Any) -> Any:
+        try:
+            return autograd.grad(f)(point)
+        except Exception as error:
+            return type(error).__name__
+
+    for function, point, _, _, expected in rows(read(ROOT / "docs" / "numpy.md"), "derivatives"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = outcome(eval(f"lambda x: {function}", {"np": anp}), np.asarray(eval(point)))
+        if expected.endswith("Error"):
+            assert found == expected, function
+        else:
+            np.testing.assert_allclose(found, eval(expected, {"nan": np.nan}), rtol=1e-5, err_msg=function)

@@ -241,7 +241,6 @@ DIFFERENTIABLE = {
         "stats.variation(p, axis=1)",
         "stats.boxcox_llf(0.4, S)",
         "stats.yeojohnson_llf(0.4, S)",
-        "stats.yeojohnson_llf(e, S)",
         "stats.directional_stats(V).mean_direction",
         "stats.directional_stats(V).mean_resultant_length",
         "stats.false_discovery_control(P**3)",
@@ -401,11 +400,9 @@ CONSTANT = [
 #: Functions that convert their arguments to NumPy arrays or numbers behind the user's back: refused, with the way out.
 REFUSED = [
     "stats.ks_1samp(A, stats.norm.cdf)",
-    "stats.linregress(A, B)",
     "stats.gaussian_kde(A)(B)",
     "stats.norm.cdf(x)",
     "stats.norm.logpdf(x)",
-    "stats.obrientransform(A, B)",
     "signal.windows.general_hamming(7, e)",
     "signal.windows.chebwin(7, 60 + s)",
     "signal.windows.kaiser(7, s)",
@@ -418,8 +415,6 @@ REFUSED = [
     "fft.idct(l)",
     "fft.dst(l)",
     "fft.dctn(x)",
-    "integrate.simpson(o, x=g)",
-    "integrate.simpson(o)",
     "stats.boxcox_llf(e, S)",
     "ndimage.gaussian_filter(x, 1.0)",
     "ndimage.convolve(l, w)",
@@ -460,6 +455,15 @@ REFUSED = [
     "optimize.minimize(lambda t: t @ t, w)",
     "optimize.root(lambda t: t, w)",
 ]
+
+#: Refused before SciPy 1.18, differentiable since; and the other way round.
+SINCE_1_18 = [
+    "stats.linregress(A, B)",
+    "stats.obrientransform(A, B)",
+    "integrate.simpson(o, x=g)",
+    "integrate.simpson(o)",
+]
+UNTIL_1_18 = ["stats.yeojohnson_llf(e, S)"]
 
 #: scikit-learn, with array_api_dispatch.
 SKLEARN = [
@@ -505,4 +509,10 @@ SKLEARN_REFUSED = [
 ]
 # fmt: on
 CONSUMERS = {"SKLEARN": SKLEARN, "SKLEARN_REFUSED": SKLEARN_REFUSED}
-GROUPS: dict[str, list[str]] = {**DIFFERENTIABLE, "CONSTANT": CONSTANT, "REFUSED": REFUSED}
+GROUPS: dict[str, list[str]] = {
+    **DIFFERENTIABLE,
+    "CONSTANT": CONSTANT,
+    "REFUSED": REFUSED,
+    "SINCE_1_18": SINCE_1_18,
+    "UNTIL_1_18": UNTIL_1_18,
+}

@@ -1,6 +1,7 @@
 """NumPy's door: what goes through it, what it writes, what it refuses, and what stays as it was without it."""
 
 import io
+import math
 import operator
 import re
 from pathlib import Path
@@ -405,3 +406,54 @@ def test_everything_that_numpy_asks_about_is_offered_or_known_not_to_be():
 
 #: Dates, and those that have no rule yet.
 WITHOUT_RULE = frozenset(words("busday_count busday_offset datetime_as_string is_busday i0 require"))
+
+
+# ------------------------------------------------------------------------------------------------------ numbers that leave
+def lesson_of(caught):
+    """The error itself: NumPy raises one of its own, and names ours as the cause."""
+    return caught.value.__cause__ or caught.value
+
+
+def test_an_array_that_a_number_is_written_into_refuses():
+    x, array = leaf(), np.zeros(3)
+    y = x * 2
+    with pytest.raises((RuntimeError, ValueError)) as caught:
+        array[0] = y[0]
+    assert "array[...] = x takes a number out of a Tensor that requires grad" in str(lesson_of(caught))
+    assert "pullback.asarray(array)" in "".join(lesson_of(caught).__notes__)
+    array[0] = float(y[0])
+    array[1] = y.detach()[0]
+    with pb.no_grad():
+        array[2] = y[2]
+    assert array.tolist() == [2, 2, 6]
+    kept = np.zeros(1)
+    kept[0] = pullback.torch.tensor(1.5, requires_grad=True)  # as in torch
+    assert kept[0] == 1.5
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: np.sum(A, initial=t),
+        lambda t: A.sum(initial=t),
+        lambda t: np.max(A, initial=t),
+        lambda t: np.add.reduce(A, initial=t),
+        lambda t: np.interp(A, A, A, left=t),
+    ],
+)
+def test_options_that_numpy_does_not_ask_about_take_no_numbers(call):
+    t = pb.tensor(0.5, requires_grad=True)
+    with pytest.raises((RuntimeError, ValueError)) as caught:
+        call(t)
+    assert "an option of a function takes a number out" in str(lesson_of(caught))
+    assert np.isfinite(call(t.detach())).all()
+    assert np.isfinite(call(float(t))).all()
+
+
+def test_numbers_that_somebody_asks_for_leave():
+    t = pb.tensor(0.5, requires_grad=True)
+    assert [float(t), complex(t), t.item(), math.sin(t), math.floor(t), math.ceil(t), f"{t:.1f}"] == [
+        *(0.5, 0.5, 0.5, math.sin(0.5), 0, 1, "0.5"),
+    ]
+    assert {"loss": float(t)}["loss"] == 0.5
+    assert list(map(float, [t])) == [0.5]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from pullback.core.dual import OPEN, dual_at
 from pullback.core.errors import lesson
 from pullback.core.graph import reach
 from pullback.core.placed import Placed
-from pullback.core.places import called_by_library, outside
+from pullback.core.places import called_by_library, is_numpys, is_ours, outside, passes_by_name, stores_item
 
 #: The calls of transforms that are running, in all threads: usually none, and numbers leave without further questions.
 running_transforms: set[int] = set()
@@ -36,6 +36,7 @@ class Leaving(Placed):
     """The conversions of `Tensor`."""
 
     __slots__ = ()
+    _numbers_may_be_stored: ClassVar[bool] = False  # ``array[i] = x`` of a Tensor that requires gradients
 
     def _leave(self, how: str, error: type[Exception], what: str, why: str, instead: str) -> None:
         """Refuse while recording, and tell the mode otherwise."""
@@ -67,8 +68,6 @@ class Leaving(Placed):
         """Refuse while something that is being differentiated depends on this Tensor, and tell the mode otherwise."""
         if OPEN:
             self._keep_tangent(how, RuntimeError)
-        if places.of_library is not None and self._edge is not None:
-            self._refuse_library(how)
         self._cut(how)
         mode = modes.current()
         if running_transforms and self._edge is not None and mode._recording and mode._settings.watcher is None:
@@ -81,6 +80,28 @@ class Leaving(Placed):
                     instead="pullback's own functions: pullback.sin(x) for math.sin(x), pullback.stack([...]) to build an "
                     "array; a comparison (x > 0) to choose a branch; x.detach() first, for a number that is meant as a constant.",
                 )
+        if self._edge is not None:
+            self._refuse_silence(how, sys._getframe(2))
+            if places.of_library is not None:
+                self._refuse_library(how)
+
+    def _refuse_silence(self, how: str, frame: Any) -> None:
+        """Refuse where nobody wrote ``float(x)``: an array that x is written into, or an option of a function, asks for it."""
+        if how.startswith(("item", "tolist", "deepcopy", "pickle")) or is_ours(frame.f_code):
+            return
+        stored = stores_item(frame) and not self._numbers_may_be_stored
+        if not (stored or passes_by_name(frame) or is_numpys(frame)):
+            return
+        mode = modes.current()
+        if mode._recording and mode._settings.watcher is None and self.requires_grad:
+            place = "array[...] = x" if stored else "an option of a function"
+            raise lesson(
+                RuntimeError,
+                f"{place} takes a number out of a Tensor that requires grad",
+                why="what is computed from the number, or from the array that it is written into, would have no gradient.",
+                instead="float(x) for a number that is meant as a constant; pullback.asarray(array) to write into, or "
+                "np.sum(a) + x in the place of np.sum(a, initial=x), to stay differentiable.",
+            )
 
     def _refuse_library(self, how: str) -> None:
         """Refuse where a library computes on with a number, and its user does not see that it left the graph."""

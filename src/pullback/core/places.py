@@ -9,6 +9,7 @@ from __future__ import annotations
 import dis
 import itertools
 import linecache
+import opcode
 import os
 import sys
 from collections.abc import Callable
@@ -130,6 +131,32 @@ def defined_at(function: Any) -> str:
     return f"{function.__qualname__} is defined at {code.co_filename}:{code.co_firstlineno}"
 
 
+# --------------------------------------------------------------------------------------- compiled code that wants a number
+_STORE = opcode.opmap["STORE_SUBSCR"]
+_CALL = opcode.opmap["CALL"]
+_CALL_KW = opcode.opmap.get("CALL_KW", -1)  # since Python 3.13
+_KW_NAMES = opcode.opmap.get("KW_NAMES", -1)  # until then, some instructions before the call
+_BETWEEN = frozenset({opcode.opmap.get("CACHE", -1), opcode.opmap.get("PRECALL", -1)})
+
+
+def stores_item(frame: Any) -> bool:
+    """Whether ``a[i] = x`` is running: an array then asks x for a number."""
+    return bool(frame.f_code.co_code[frame.f_lasti] == _STORE)
+
+
+def passes_by_name(frame: Any) -> bool:
+    """Whether a call with names is running, ``f(a, initial=x)``: it is not ``float(x)`` which asks x for a number."""
+    code, k = frame.f_code.co_code, frame.f_lasti
+    if code[k] == _CALL_KW:
+        return True
+    if code[k] != _CALL or _KW_NAMES < 0:
+        return False
+    k -= 2
+    while k > 0 and code[k] in _BETWEEN:
+        k -= 2
+    return bool(code[k] == _KW_NAMES)
+
+
 #: Functions that wrap others: what they are called says nothing.
 _WRAPPERS = frozenset({"wrapper", "wrapped", "inner", "_wrapped", "__call__", "<lambda>", "<listcomp>", "<genexpr>"})
 
@@ -151,6 +178,11 @@ def called_by_library(frame: Any) -> tuple[str, str] | None:
         frame = frame.f_back
     telling = [name for name in names if name not in _WRAPPERS and not name.endswith("_wrapper")]
     return str(root), (telling or names)[-1]
+
+
+def is_numpys(frame: Any) -> bool:
+    """Whether code of NumPy is running."""
+    return bool(_root(frame) == "numpy")
 
 
 def _root(frame: Any) -> Any:

@@ -28,7 +28,7 @@ SOLVERS: dict[str, str] = {
     **dict.fromkeys(("quad_vec", "nquad"), "quad"),
     **dict.fromkeys(("odeint",), "solve_ivp"),
 }
-_found: dict[Any, bool] = {}
+_found: dict[str, bool] = {}
 
 
 def expect_them() -> None:
@@ -58,9 +58,10 @@ def way_out(library: str, name: str) -> str:
 
 def is_theirs(code: Any) -> bool:
     """True for code of one of these libraries."""
-    if code not in _found:
-        _found[code] = code is not None and library_of(code.co_filename) is not None
-    return _found[code]
+    file = code.co_filename  # two codes may be equal, and stand in different files
+    if file not in _found:
+        _found[file] = library_of(file) is not None
+    return _found[file]
 
 
 def library_of(file: str) -> str | None:

@@ -43,6 +43,8 @@ class Tensor(Base):
     (tensor([2., 4.]), torch.Size([2]))
     """
 
+    _numbers_may_be_stored = True  # as in torch: programs keep their losses in this way
+
     __slots__ = ()
 
     def __init__(self, *args: Any, requires_grad: bool = False) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from pullback.doors.numpy.tools import along, arr, bare, moved, offers, size, take_at, xp
+from pullback.core.tensor import Tensor
+from pullback.doors.numpy.tools import along, arr, bare, kind_of, moved, offers, size, take_at, wrapped, xp
 from pullback.ops.indexing import diagonal_key, embed
 from pullback.ops.shapes import clone
 
@@ -300,3 +301,12 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
         stop = nonzero[:, k].max() + 1 if "b" in trim.lower() else None
         x = along(x, k, slice(start, stop))
     return x
+
+
+@offers("ix_")
+def ix_(*args: Any) -> Any:
+    """``np.ix_``: each argument along an axis of its own, booleans as positions."""
+    kind = kind_of(args) or Tensor
+    lines = [wrapped(kind, np.flatnonzero(bare(a))) if arr(a).dtype.kind == "b" else arr(a) for a in args]
+    found = np.ix_(*[bare(line) for line in lines])
+    return tuple([xp.reshape(line, f.shape) for line, f in zip(lines, found, strict=True)])

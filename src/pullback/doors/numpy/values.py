@@ -39,7 +39,7 @@ CONSTANT = (
     "all", "allclose", "any", "argmax", "argmin", "argpartition", "argsort", "argwhere", "array_equal", "array_equiv",
     "array_repr", "array_str", "array2string", "can_cast", "common_type", "count_nonzero", "diag_indices_from", "digitize",
     "einsum_path", "flatnonzero", "isclose", "iscomplex", "iscomplexobj", "isin", "isneginf",
-    "isposinf", "isreal", "isrealobj", "ix_", "lexsort", "linalg.matrix_rank", "may_share_memory", "min_scalar_type",
+    "isposinf", "isreal", "isrealobj", "lexsort", "linalg.matrix_rank", "may_share_memory", "min_scalar_type",
     "nanargmax", "nanargmin", "ndim", "nonzero", "packbits", "ravel_multi_index", "result_type", "searchsorted",
     "shares_memory", "size", "tril_indices_from", "triu_indices_from", "unpackbits", "unravel_index",
 )
