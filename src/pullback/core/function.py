@@ -198,7 +198,9 @@ class Function:
             ctx._outer = _ON
         if read_out is not None:
             if wrote_into_arguments(ctx):
-                read_out.add_note(f"{cls.__name__}.forward wrote into its arguments, so it cannot run again for each entry.")
+                read_out.add_note(
+                    f"{cls.__name__}.forward wrote into its arguments, so it cannot run again for each entry."
+                )
                 raise read_out
             return batches.one_by_one(cls, args, {}, read_out)
         if state is not None:
