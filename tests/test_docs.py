@@ -400,6 +400,12 @@ def test_the_list_of_operators_is_that_of_the_registry(tmp_path):
     assert read(ROOT / "docs" / "operators.md") == read(page), f"run {script}"
 
 
+def test_the_list_of_torchs_names_is_what_is_offered(tmp_path):
+    script, page = ROOT / "docs" / "make_torch_names.py", tmp_path / "torch_names.md"
+    run_script(script, page)
+    assert read(ROOT / "docs" / "torch_names.md") == read(page), f"run {script}"
+
+
 def test_the_list_of_special_functions_is_that_of_the_registry(tmp_path):
     script, page = ROOT / "docs" / "make_special.py", tmp_path / "special.md"
     run_script(script, page)

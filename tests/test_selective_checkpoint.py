@@ -224,3 +224,17 @@ def test_outside_of_a_checkpoint_the_contexts_change_nothing():
     np.testing.assert_array_equal(x.grad.numpy(), expected()[0])
     with torch.no_grad(), second:
         block(x, w)
+
+
+def test_under_transformations():
+    x = torch.tensor(np.linspace(0.1, 1.2, 6).reshape(2, 3))
+
+    def selective(t):
+        contexts = lambda: create_selective_checkpoint_contexts([torch.sin])  # noqa: E731
+        return checkpoint(lambda t: torch.exp(torch.sin(t)).sum(), t, context_fn=contexts)
+
+    slope = torch.cos(x) * torch.exp(torch.sin(x))
+    np.testing.assert_allclose(torch.func.vmap(torch.func.grad(selective))(x).numpy(), slope.numpy())
+    np.testing.assert_allclose(torch.func.jacfwd(selective)(x[0]).numpy(), slope[0].numpy())
+    plain = torch.func.hessian(lambda t: torch.exp(torch.sin(t)).sum())(x[0])
+    np.testing.assert_allclose(torch.func.hessian(selective)(x[0]).numpy(), plain.numpy())

@@ -1,4 +1,7 @@
-"""``pullback.torch`` against PyTorch itself, call by call: value, dtype, shape, gradient, gradient of the gradient.
+"""``pullback.torch`` against PyTorch, call by call: value, dtype, shape, gradient, gradient of the gradient.
+
+With what PyTorch gave once (``torch_calls/recorded.json``), and, where it is installed (marker ``torch``), with itself, entry
+by entry.
 
 The calls stand in ``torch_calls/*.txt``, one per line; in a line of several statements the last one is what is compared, and
 ``g`` stands for ``x * 1``, which may be written into.  ``! IndexError:`` before a call: both raise this kind of error.  ``~``: it
@@ -6,6 +9,7 @@ runs, and is not compared, for the reason above it.
 """
 
 import builtins
+import json
 import re
 from pathlib import Path
 
@@ -18,6 +22,8 @@ from torch_calls.operands import arrays, tensors
 pytestmark = pytest.mark.filterwarnings("ignore")  # of old arguments, and means of nothing
 
 TABLES = Path(__file__).parent / "torch_calls"
+#: What torch gave, written by `torch_calls/record.py`.
+RECORDED = TABLES / "recorded.json"
 
 
 def _lines():
@@ -129,9 +135,73 @@ def same_values(ours, theirs):
             assert str(mine).removeprefix("torch.") == str(other).removeprefix("torch.")
 
 
-@pytest.mark.parametrize("call", CALLS + UNCOMPARED)
-def test_every_call_runs_to_second_order(call):
-    """Without PyTorch: it runs, and so do the gradient and the gradient of the gradient."""
+def total(part):
+    """A number that every entry has a share in, as text: to nine digits, and nothing at all where all are zero."""
+    if part is None:
+        return ""
+    values = np.nan_to_num(array(part).astype(complex), nan=3.0, posinf=5.0, neginf=7.0).ravel()
+    weights = np.cos(np.arange(values.size) * 0.7)
+    return [round(float(x), 9) for x in ((values.real * weights).sum(), (values.imag * weights).sum())]
+
+
+def totals(parts):
+    """Those of several Tensors; ``None`` where torch has no such derivative."""
+    return None if parts is None else [total(part) for part in parts]
+
+
+def prints(value):
+    """What tells one result from another."""
+    found = []
+    for part in flat(value):
+        if hasattr(part, "detach"):
+            found.append([str(part.dtype).removeprefix("torch."), list(part.shape), total(part), part.requires_grad])
+        else:
+            found.append(round(part, 9) if isinstance(part, float) else str(part).removeprefix("torch."))
+    return found
+
+
+def torchs_derivatives(library, value, leaves):
+    """Those that torch has: it cannot differentiate everything, nor everything twice."""
+    try:
+        return derivatives(library, value, leaves)
+    except (RuntimeError, NotImplementedError):
+        return _first_only(library, value, leaves)
+
+
+def same_totals(ours, theirs, tolerance):
+    """The same numbers; no gradient and a zero gradient are the same."""
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine or [0.0, 0.0], other or [0.0, 0.0], rtol=tolerance, atol=10 * tolerance)
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return json.loads(RECORDED.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_call_gives_what_torch_gave(call, recorded):
+    """Value, dtype, shape; gradient, and gradient of the gradient."""
+    with np.errstate(all="ignore"):
+        value, leaves = run(torch, call)
+        first, second = derivatives(torch, value, leaves)
+    theirs, their_first, their_second = recorded[call]
+    single = any(part[0] in ("float32", "complex64", "float16") for part in theirs if isinstance(part, list))
+    tolerance = 3e-5 if single else 2e-7
+    for mine, other in zip(prints(value), theirs, strict=True):
+        if isinstance(other, list):
+            assert (mine[0], mine[1], mine[3]) == (other[0], other[1], other[3])
+            same_totals([mine[2]], [other[2]], tolerance)
+        else:
+            assert mine == pytest.approx(other, rel=1e-8) if isinstance(other, float) else mine == other
+    if their_first is not None:
+        same_totals(totals(first), their_first, tolerance)
+    if their_second is not None:
+        same_totals(totals(second), their_second, tolerance)
+
+
+@pytest.mark.parametrize("call", UNCOMPARED)
+def test_every_other_call_runs_to_second_order(call):
     with np.errstate(all="ignore"):
         value, leaves = run(torch, call)
         derivatives(torch, value, leaves)
@@ -147,10 +217,7 @@ def test_every_call_is_torchs_to_second_order(call):
         ours, leaves = run(torch, call)
         same_values(flat(ours), flat(theirs))
         single = any(getattr(part, "dtype", None) == torch.float32 for part in flat(ours))
-        try:
-            first, second = derivatives(original, theirs, other_leaves)
-        except (RuntimeError, NotImplementedError):  # torch has no derivative here, or none of its derivative
-            first, second = _first_only(original, theirs, other_leaves)
+        first, second = torchs_derivatives(original, theirs, other_leaves)
         mine = derivatives(torch, ours, leaves)
         for k, name in enumerate(leaves):
             if first is not None:

@@ -35,6 +35,7 @@ def arrays():
         "d": make(3, 4) + 1j * make(3, 4),
         "cm": make(3, 3) + 1j * make(3, 3),
         "cv": make(4) + 1j * make(4),
+        "l": np.array([-3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0, 6.0]),  # where broken lines are broken
         "f": make(3, 4).astype(np.float32),
         "i": rng.integers(1, 6, (3, 4)),
         "o": rng.integers(-5, 6, (3, 4)),

@@ -150,6 +150,18 @@ class _Slot:
         self.of_pass = -1
 
 
+class _Forget:
+    """Lets a call forget its values at the end of a pass, unless nobody needs it any more by then."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = weakref.ref(frame)
+
+    def __call__(self) -> None:
+        frame = self.frame()
+        if frame is not None:
+            frame.forget()
+
+
 class _Enough(BaseException):
     """Ends the second call: everything that is needed was computed.  No `Exception`, so that the function lets it through."""
 
@@ -194,7 +206,7 @@ class Frame:
             found = self.run_again(waiting)
             for one in waiting:
                 one.value, one.of_pass = found[one.place], task.number
-            task.final.append(self.forget)
+            task.final.append(_Forget(self))
         return slot.value
 
     def forget(self) -> None:

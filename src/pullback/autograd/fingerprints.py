@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pullback.batching import Batched
 from pullback.core.tensor import Tensor
 
 #: The elements are weighted by random numbers that repeat after so many, and the repetitions by others.
@@ -51,7 +52,10 @@ def fingerprint(tensor: Tensor, values: bool) -> Fingerprint:
     look = Fingerprint(tuple(tensor.shape), tensor.dtype)
     if not values or tensor.dtype.kind in "OSU":
         return look
-    host = np.asarray(tensor._array).reshape(-1)
+    array = tensor._array
+    while isinstance(array, Batched):  # inside vmap: that of all entries
+        array = array.value
+    host = np.asarray(array).reshape(-1)
     if host.dtype.kind == "c":
         host = (
             host.view(host.real.dtype)

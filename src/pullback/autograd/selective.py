@@ -206,7 +206,6 @@ class _Finding(_Selecting):
     def selected(self, operator: Any, args: Any, options: Any, hooks: Any) -> Any:
         """The kept result, and what the operator saved."""
         number = self.used.get(operator, 0)
-        self.used[operator] = number + 1
         entries = self.kept.get(operator, ())
         if number >= len(entries):
             raise lesson(
@@ -220,6 +219,7 @@ class _Finding(_Selecting):
         if isinstance(hooks, SavedTensorHooks):
             for source in kept.saved:
                 hooks.pack(args[source] if isinstance(source, int) else source)
+        self.used[operator] = number + 1  # only now: inside vmap an operator may be tried again, entry by entry
         outputs = [y.again(operator, self.mutable) if isinstance(y, _Output) else y for y in kept.outputs]
         return outputs[0] if kept.single else tuple(outputs)
 

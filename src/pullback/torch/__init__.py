@@ -12,6 +12,8 @@ operators are the same.  dtypes are NumPy's, the default is float32.  A name tha
 # ruff: noqa: F401 - __all__ is what stands here at the end
 import builtins as _builtins
 
+from numpy import dtype as _numpy_dtype
+
 from pullback.autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from pullback.core.modes import is_inference_mode_enabled
 from pullback.torch import (
@@ -74,7 +76,12 @@ strided = "torch.strided"
 preserve_format = "torch.preserve_format"
 contiguous_format = "torch.contiguous_format"
 channels_last = "torch.channels_last"
+channels_last_3d = "torch.channels_last_3d"
 newaxis = None
+has_lapack = has_spectral = True
+has_mkl = has_openmp = False
+dtype = _numpy_dtype
+layout = memory_format = str
 __version__ = "2.13.0+pullback"
 
 

@@ -100,7 +100,7 @@ def tensor(
     return made(_array(data, as_dtype(dtype), copy=True), requires_grad)
 
 
-@function("as_tensor", "asarray")
+@function("as_tensor")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None, copy: bool = False, requires_grad: bool = False) -> Any:
     """A Tensor of `data` that shares its memory where it can; nested lists of Tensors are stacked, in the graph."""
     dtype = as_dtype(dtype)
@@ -113,6 +113,12 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None, copy: bool = Fal
     else:
         found = made(_array(data, dtype, copy))
     return found.requires_grad_() if requires_grad else found
+
+
+@function("asarray")
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: bool = False) -> Any:
+    """A Tensor of `obj` that shares its memory where it can, and unless `copy`."""
+    return as_tensor(obj, dtype, device, bool(copy), requires_grad)
 
 
 def _stacked(data: Any) -> Any:

@@ -11,8 +11,9 @@ from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
 from pullback.core.tensor import wrap
 from pullback.ops import inplace
+from pullback.ops.computed import computed
 from pullback.torch._dims import along_an_axis, axis_of, written_along_an_axis
-from pullback.torch._dtypes import DTYPES, of_number
+from pullback.torch._dtypes import of_number
 from pullback.torch._export import FUNCTIONS, both, function, method, xp
 from pullback.torch._promotion import as_dtype_of, category
 
@@ -47,7 +48,7 @@ def check_places(name: str, input: Any, dim: int, index: Any) -> None:
                 f"self {list(input.shape)} apart from dimension {axis}",
             )
     n = input.shape[axis] if input.ndim else 1
-    if places.size and not (-n <= places.min() and places.max() < n):
+    if isinstance(places, np.ndarray) and places.size and not (-n <= places.min() and places.max() < n):
         raise lesson(
             RuntimeError, f"{name}(): an index of {places.max()} is out of bounds for dimension {axis} with size {n}"
         )
@@ -267,19 +268,21 @@ def _searchsorted(
     sorter: Any = None,
 ) -> Any:
     """Where the values would have to be inserted to keep a sequence sorted."""
-    values: Any = input._array if isinstance(input, Base) else np.asarray(input)
-    sequence = sorted_sequence._array
-    if sorter is not None:
-        sequence = np.take_along_axis(sequence, sorter._array, -1)
-    if sequence.ndim > 1 and sequence.shape[:-1] != values.shape[:-1]:
+    sequence = sorted_sequence if sorter is None else xp.take_along_axis(sorted_sequence, sorter, axis=-1)
+    values = input if isinstance(input, Base) else wrap(type(sequence), np.asarray(input))
+    if sequence.ndim > 1 and tuple(sequence.shape[:-1]) != tuple(values.shape[:-1]):
         raise lesson(
             RuntimeError, "searchsorted: the first axes of the sequences and of the values must have the same lengths"
         )
     side = side or ("right" if right else "left")
-    found = np.empty(values.shape, dtype=DTYPES["int64"])
-    for row in np.ndindex(sequence.shape[:-1]):
-        found[row] = np.searchsorted(sequence[row], values[row], side=side)
-    return wrap(type(sorted_sequence), found.astype(np.int32) if out_int32 else found)
+
+    def find(rows: Any, wanted: Any) -> Any:
+        found = np.empty(wanted.shape, dtype=np.int32 if out_int32 else np.int64)
+        for place in np.ndindex(rows.shape[:-1]):
+            found[place] = np.searchsorted(rows[place], wanted[place], side=side)
+        return found
+
+    return computed(find, sequence, values)
 
 
 @function("bucketize")

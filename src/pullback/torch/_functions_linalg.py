@@ -17,25 +17,34 @@ def _product(a: Any, b: Any) -> Any:
     return xp.matmul(*together(a, b))
 
 
-def _checked(name: str, ndim: int) -> Any:
-    """A product of two Tensors that both have `ndim` axes."""
-
-    def call(input: Any, other: Any) -> Any:
-        if input.ndim != ndim or other.ndim != ndim:
-            raise lesson(
-                RuntimeError,
-                f"{name}: both Tensors must have {ndim} axes, they have {input.ndim} and {other.ndim}",
-                instead="a @ b (torch.matmul), which takes any number of axes.",
-            )
-        return _product(input, other)
-
-    call.__doc__ = f"The matrix product of Tensors with {ndim} axes."
-    return call
+def _check_axes(name: str, ndim: int, input: Any, other: Any) -> None:
+    if input.ndim != ndim or other.ndim != ndim:
+        raise lesson(
+            RuntimeError,
+            f"{name}: both Tensors must have {ndim} axes, they have {input.ndim} and {other.ndim}",
+            instead="a @ b (torch.matmul), which takes any number of axes.",
+        )
 
 
-both("mm")(_checked("mm", 2))
-both("bmm")(_checked("bmm", 3))
-both("dot")(_checked("dot", 1))
+@both("mm")
+def _mm(input: Any, mat2: Any) -> Any:
+    """The matrix product of two matrices."""
+    _check_axes("mm", 2, input, mat2)
+    return _product(input, mat2)
+
+
+@both("bmm")
+def _bmm(input: Any, mat2: Any) -> Any:
+    """The matrix products of two stacks of matrices."""
+    _check_axes("bmm", 3, input, mat2)
+    return _product(input, mat2)
+
+
+@both("dot")
+def _dot(input: Any, tensor: Any) -> Any:
+    """The inner product of two vectors."""
+    _check_axes("dot", 1, input, tensor)
+    return _product(input, tensor)
 
 
 @both("matmul")
@@ -108,19 +117,27 @@ def _kron(input: Any, other: Any) -> Any:
     return xp.kron(*together(input, other))
 
 
-def _plus(name: str) -> Any:
-    """``beta * input + alpha * (a @ b)``."""
-
-    def call(input: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-        product = _product(a, b)
-        return (input if beta == 1 else input * beta) + (product if alpha == 1 else product * alpha)
-
-    call.__doc__ = _plus.__doc__
-    return both(name)(call)
+def plus(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """``beta * input + alpha * product``."""
+    return (input if beta == 1 else input * beta) + (product if alpha == 1 else product * alpha)
 
 
-for _name in ("addmm", "baddbmm", "addmv"):
-    _plus(_name)
+@both("addmm")
+def _addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)``."""
+    return plus(input, _mm(mat1, mat2), beta, alpha)
+
+
+@both("baddbmm")
+def _baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha * (batch1 @ batch2)``."""
+    return plus(input, _bmm(batch1, batch2), beta, alpha)
+
+
+@both("addmv")
+def _addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha * (mat @ vec)``."""
+    return plus(input, _product(mat, vec), beta, alpha)
 
 
 @both("trace")

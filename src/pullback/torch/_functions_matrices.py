@@ -8,24 +8,27 @@ import numpy as np
 
 from pullback.core.errors import lesson
 from pullback.core.tensor import wrap
+from pullback.ops.computed import computed
 from pullback.ops.matrix_functions import matrix_exp
 from pullback.torch._export import FUNCTIONS, METHODS, both, function, in_place, xp
+from pullback.torch._functions_linalg import plus
 from pullback.torch._promotion import together
 from pullback.torch._results import named
 
 
 # ------------------------------------------------------------------------------------------------- sums with products
-def _plus(name: str, product: Any) -> None:
-    def call(input: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-        found = product(a, b)
-        return (input if beta == 1 else input * beta) + (found if alpha == 1 else found * alpha)
-
-    call.__doc__ = f"``beta * input + alpha *`` the product of `{name}`."
-    both(name)(call)
+@both("addr")
+def _addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha *`` all products of the elements of two vectors."""
+    return plus(input, FUNCTIONS["outer"](vec1, vec2), beta, alpha)
 
 
-_plus("addr", lambda a, b: FUNCTIONS["outer"](a, b))
-_plus("addbmm", lambda a, b: xp.sum(FUNCTIONS["bmm"](a, b), axis=0))
+@both("addbmm")
+def _addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * input + alpha *`` the sum of the products of two stacks of matrices."""
+    return plus(input, xp.sum(FUNCTIONS["bmm"](batch1, batch2), axis=0), beta, alpha)
+
+
 for _name in ("addr", "addbmm", "addmm", "addmv", "baddbmm"):
     METHODS[f"{_name}_"] = in_place(METHODS[_name], _name)
 FUNCTIONS["addmv_"] = METHODS["addmv_"]
@@ -115,8 +118,8 @@ def order_of(pivots: Any, m: int) -> Any:
 def eliminated(A: Any, pivots: Any) -> tuple[Any, Any]:
     """L and U of the matrices with their rows exchanged; recorded step by step, so right to any order."""
     m, n = A.shape[-2:]
-    order = order_of(pivots, m)
-    U = xp.take_along_axis(A, np.broadcast_to(order[..., None], tuple(A.shape)), axis=-2)
+    order = computed(lambda rows: order_of(rows, m), pivots)
+    U = xp.take_along_axis(A, xp.broadcast_to(xp.expand_dims(order, axis=-1), tuple(A.shape)), axis=-2)
     columns = []
     for k in range(min(m, n)):
         below = (np.arange(m) > k)[:, None]
@@ -128,6 +131,12 @@ def eliminated(A: Any, pivots: Any) -> tuple[Any, Any]:
     return L + np.eye(m, min(m, n), dtype=A.dtype), xp.triu(U[..., : min(m, n), :])
 
 
+def permutation(pivots: Any, m: int, dtype: Any) -> Any:
+    """The matrix P of ``A = P L U``."""
+    found = computed(lambda rows: np.swapaxes(np.eye(m, dtype=int)[order_of(rows, m)], -1, -2).copy(), pivots)
+    return xp.astype(found, dtype)
+
+
 @function("lu_unpack")
 def _lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """P, L and U from compact LU factors."""
@@ -137,8 +146,7 @@ def _lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pi
     empty = wrap(kind, np.zeros((0,), dtype=LU_data.dtype))
     P, L, U = empty, empty, empty
     if unpack_pivots:
-        order = order_of(np.asarray(LU_pivots._array) - 1, m)
-        P = wrap(kind, np.swapaxes(np.eye(m, dtype=LU_data.dtype)[order], -1, -2).copy())
+        P = permutation(LU_pivots - 1, m, LU_data.dtype)
     if unpack_data:
         L = xp.tril(LU_data[..., :, :k], k=-1) + np.eye(m, k, dtype=LU_data.dtype)
         U = xp.triu(LU_data[..., :k, :])

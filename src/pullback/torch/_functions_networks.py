@@ -54,6 +54,30 @@ def _dropout(input: Any, p: float, train: bool) -> Any:
     return functional.dropout(input, p, train)
 
 
+def _in_place_forms() -> None:
+    for name in ("dropout", "alpha_dropout", "feature_alpha_dropout"):
+        written = getattr(functional, name).__wrapped__.written
+
+        def call(input: Any, p: float, train: bool, written: Any = written) -> Any:
+            return written(input, p, train)
+
+        call.__doc__ = f"`{name}`, written into `input`."
+        FUNCTIONS[f"{name}_"] = call
+
+
+_in_place_forms()
+
+
+@_enter
+def _feature_dropout(input: Any, p: float, train: bool) -> Any:
+    """Dropout of whole channels (axis 1)."""
+    lead = tuple(input.shape[:2]) + (1,) * (input.ndim - 2)
+    if not train or p == 0:
+        return input
+    kept = FUNCTIONS["rand"](lead) >= p
+    return FUNCTIONS["where"](kept, input * (0.0 if p == 1 else 1 / (1 - p)), 0.0)
+
+
 @_enter
 def _embedding(
     weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False

@@ -10,6 +10,7 @@ import numpy as np
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
 from pullback.core.tensor import wrap
+from pullback.ops.computed import computed
 from pullback.torch._dtypes import DTYPES
 from pullback.torch._export import FUNCTIONS, METHODS, both, function, with_in_place, xp
 from pullback.torch._promotion import as_dtype_of, as_float, category, for_division, result_type, together
@@ -120,9 +121,9 @@ def _frexp(input: Any) -> Any:
     """``input = mantissa * 2 ** exponent`` with a mantissa from 0.5 to 1."""
     if category(input.dtype) != 2:
         raise lesson(RuntimeError, "torch.frexp() only supports floating-point dtypes", instead="x.double().")
-    exponent = np.frexp(input._array)[1]
-    scale = np.ldexp(np.asarray(1.0, dtype=input.dtype), -exponent)
-    return Frexp(input * scale, wrap(type(input), np.asarray(exponent, dtype=np.int32)))
+    exponent = computed(lambda x: np.asarray(np.frexp(x)[1], dtype=np.int32), input)
+    scale = xp.pow(2.0, as_dtype_of(-exponent, input.dtype))
+    return Frexp(input * scale, exponent)
 
 
 @with_in_place("heaviside", plain=True)

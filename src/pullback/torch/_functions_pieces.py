@@ -239,7 +239,7 @@ def _diagonal_scatter(input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2
 
 
 # ------------------------------------------------------------------------------------------------- copies of views
-_VIEWS = "alias diagonal expand permute select slice split split_with_sizes squeeze t transpose unbind unsqueeze view"
+_VIEWS = "diagonal expand permute select slice split split_with_sizes squeeze t transpose unbind unsqueeze view"
 
 
 def _copies(name: str) -> None:
@@ -257,6 +257,40 @@ def _copies(name: str) -> None:
 
 for _name in _VIEWS.split():
     _copies(_name)
+
+
+def _copy_of(name: str, function: Any) -> None:
+    def call(input: Any, *args: Any, **options: Any) -> Any:
+        return function(input, *args, **options).clone()
+
+    call.__doc__ = f"`{name}`, copied."
+    FUNCTIONS[f"{name}_copy"] = call
+
+
+_copy_of("as_strided", _as_strided)
+_copy_of("unfold", _unfold)
+_copy_of("alias", lambda x: x)
+_copy_of("detach", lambda x: x.detach())
+_copy_of("view_as_real", lambda x: FUNCTIONS["view_as_real"](x))
+_copy_of("view_as_complex", lambda x: FUNCTIONS["view_as_complex"](x))
+_copy_of(
+    "slice",
+    lambda x, dim=0, start=None, end=None, step=1: x[(slice(None),) * axis_of(x, dim) + (slice(start, end, step),)],
+)
+
+
+@both("as_strided_scatter", plain=True)
+def _as_strided_scatter(input: Any, src: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:
+    """`input` with `src` at the elements that `as_strided` picks."""
+    numbers = wrap(type(input), np.arange(input.numel()).reshape(tuple(input.shape)))
+    offset = 0 if storage_offset is None else storage_offset
+    places = _as_strided(numbers, size, stride, offset)._array
+    if tuple(places.shape) != tuple(src.shape):
+        raise lesson(
+            RuntimeError, f"as_strided_scatter: src must have the shape {list(places.shape)}, not {list(src.shape)}"
+        )
+    flat = inplace.index_put(xp.reshape(input, (-1,)), (places.ravel(),), xp.reshape(src, (-1,)))
+    return xp.reshape(flat, tuple(input.shape))
 
 
 # ------------------------------------------------------------------------------------------------- from memory

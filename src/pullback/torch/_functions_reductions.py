@@ -255,14 +255,19 @@ def _sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = Fa
     return ValuesAndIndices(xp.take_along_axis(input, indices, axis=dim), indices)
 
 
+def _contiguous(x: Any) -> Any:
+    """A copy in C order."""
+    return xp.astype(x, x.dtype)
+
+
 @both("topk")
 @along_an_axis
 def _topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """The `k` largest (or smallest) elements along `dim`, and their indices."""
     if not 0 <= k <= length_of(input, dim):
         raise lesson(RuntimeError, "selected index k out of range", instead=f"k <= {length_of(input, dim)}.")
-    order = np.moveaxis(_argsort(input, dim, descending=largest)._array, dim, 0)[:k]
-    indices = wrap(type(input), np.ascontiguousarray(np.moveaxis(order, 0, dim)))
+    order = xp.moveaxis(_argsort(input, dim, descending=largest), dim, -1)[..., :k]
+    indices = _contiguous(xp.moveaxis(order, -1, dim))
     return ValuesAndIndices(xp.take_along_axis(input, indices, axis=dim), indices)
 
 

@@ -111,7 +111,14 @@ def _permute(input: Any, dims: Any) -> Any:
     return xp.permute_dims(input, dims)
 
 
-@both("transpose", "swapaxes", "swapdims", plain=True)
+@both("swapaxes", plain=True)
+@along_an_axis
+def _swapaxes(input: Any, axis0: int, axis1: int) -> Any:
+    """Two axes exchanged."""
+    return swapaxes(input, axis0, axis1)
+
+
+@both("transpose", "swapdims", plain=True)
 @along_an_axis
 def _transpose(input: Any, dim0: int, dim1: int) -> Any:
     """Two axes exchanged."""
@@ -295,8 +302,12 @@ def _chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Any, ...]:
 
 
 @both("tensor_split", plain=True)
-def _tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> tuple[Any, ...]:
+def _tensor_split(
+    input: Any, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
+) -> tuple[Any, ...]:
     """Exactly so many pieces, or cut at the given places."""
+    if indices_or_sections is None:
+        indices_or_sections = sections if indices is None else indices
     total = length_of(input, dim)
     if isinstance(indices_or_sections, Base):
         indices_or_sections = indices_or_sections.tolist()

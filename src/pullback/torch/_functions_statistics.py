@@ -10,6 +10,7 @@ import numpy as np
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
 from pullback.core.tensor import wrap
+from pullback.ops.computed import computed
 from pullback.ops.scans import logcumsumexp
 from pullback.torch._dims import along_an_axis, axes_of, axis_of, length_of
 from pullback.torch._export import FUNCTIONS, both, function, with_in_place, xp
@@ -59,9 +60,8 @@ def _nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any =
         raise lesson(
             RuntimeError, f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype}"
         )
-    there = ~np.isnan(input._array)
-    count = there.sum(axis=axes_of(input, dim), keepdims=keepdim)
-    return FUNCTIONS["nansum"](input, dim, keepdim, dtype=dtype) / _scalars(type(input), count).to(input.dtype)
+    count = xp.sum(xp.logical_not(xp.isnan(input)), axis=axes_of(input, dim), keepdims=keepdim)
+    return FUNCTIONS["nansum"](input, dim, keepdim, dtype=dtype) / as_dtype_of(count, input.dtype)
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -97,28 +97,36 @@ def _quantile_of(name: str, ignore: bool) -> None:
 def _between(x: Any, chances: Any, axis: int, interpolation: str, ignore: bool) -> Any:
     """Quantiles along `axis`, those of several chances in a new first axis."""
     rows = xp.moveaxis(x, axis, -1)
-    order = np.argsort(rows._array, axis=-1, kind="stable")  # NaN comes last
+
+    def find(array: Any) -> Any:
+        """The order of the rows, the places between which quantiles lie, and where there are none."""
+        nan = np.isnan(array)
+        last = (~nan).sum(axis=-1) - 1 if ignore else np.full(nan.shape[:-1], array.shape[-1] - 1)
+        place = np.multiply.outer(chances, np.maximum(last, 0))  # (*chances, *rows)
+        place = np.rint(place) if interpolation == "nearest" else place
+        low = np.ceil(place) if interpolation == "higher" else np.floor(place)
+        high = low if interpolation in ("lower", "higher", "nearest") else np.ceil(place)
+        lost = np.broadcast_to(last < 0 if ignore else nan.any(axis=-1), place.shape)
+        order = np.argsort(array, axis=-1, kind="stable")  # NaN comes last
+        return order, np.asarray(low).astype(int), np.asarray(high).astype(int), np.array(lost)
+
+    order, low, high, lost = computed(find, rows)
     ordered = xp.take_along_axis(rows, order, axis=-1)
-    nan = np.isnan(rows._array)
-    last = (~nan).sum(axis=-1) - 1 if ignore else np.full(nan.shape[:-1], rows.shape[-1] - 1)
-    place = np.multiply.outer(chances, np.maximum(last, 0))  # (*chances, *rows)
-    if interpolation == "nearest":
-        place = np.rint(place)
-    low = np.ceil(place) if interpolation == "higher" else np.floor(place)
-    high = low if interpolation in ("lower", "higher", "nearest") else np.ceil(place)
-    part = np.full(place.shape, 0.5) * (high > low) if interpolation == "midpoint" else (place - low) * (high > low)
-    below, above = _pick(ordered, low.astype(int)), _pick(ordered, high.astype(int))
-    part = part.astype(x.dtype)
+    below, above = _pick(ordered, low), _pick(ordered, high)
+    part: Any = 0.5
+    if interpolation != "midpoint":
+        last = xp.sum(xp.logical_not(xp.isnan(rows)), axis=-1) - 1 if ignore else rows.shape[-1] - 1
+        spread = chances.reshape(-1, *[1] * (rows.ndim - 1)).astype(x.dtype) if chances.ndim else float(chances)
+        part = (as_dtype_of(last, x.dtype) if ignore else last) * spread - as_dtype_of(low, x.dtype)
     found = xp.where(high > low, below + (above - below) * part, below)
-    lost = np.broadcast_to(last < 0 if ignore else nan.any(axis=-1), place.shape)
-    return xp.where(lost, math.nan, found) if lost.any() else found
+    return xp.where(lost, math.nan, found)
 
 
 def _pick(rows: Any, places: Any) -> Any:
     """Of each row the entries at `places`, whose first axis (if any) is that of the chances."""
     if places.ndim == rows.ndim - 1:
-        return xp.squeeze(xp.take_along_axis(rows, places[..., None], axis=-1), axis=-1)
-    return xp.moveaxis(xp.take_along_axis(rows, np.moveaxis(places, 0, -1), axis=-1), -1, 0)
+        return xp.squeeze(xp.take_along_axis(rows, xp.expand_dims(places, axis=-1), axis=-1), axis=-1)
+    return xp.moveaxis(xp.take_along_axis(rows, xp.moveaxis(places, 0, -1), axis=-1), -1, 0)
 
 
 _quantile_of("quantile", ignore=False)
@@ -132,17 +140,18 @@ def _nanmedian(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
     if dim is None:
         return _nanmedian(xp.reshape(input, (-1,)), 0)[0]
     axis = axis_of(input, dim)
-    array = input._array
-    order = np.argsort(array, axis=axis, kind="stable")
-    counted = (~np.isnan(array)).sum(axis=axis, keepdims=True)
-    middle = np.maximum(counted - 1, 0) // 2
-    where = np.take_along_axis(order, middle, axis)
-    return _at(input, where, axis, keepdim)
+
+    def find(array: Any) -> Any:
+        order = np.argsort(array, axis=axis, kind="stable")
+        counted = (~np.isnan(array)).sum(axis=axis, keepdims=True)
+        return np.take_along_axis(order, np.maximum(counted - 1, 0) // 2, axis)
+
+    return _at(input, computed(find, input), axis, keepdim)
 
 
 def _at(input: Any, where: Any, axis: int, keepdim: bool) -> Any:
     """The values at these indices along an axis, and the indices."""
-    values, indices = xp.take_along_axis(input, where, axis=axis), _scalars(type(input), where)
+    values, indices = xp.take_along_axis(input, where, axis=axis), where
     if not keepdim:
         values, indices = xp.squeeze(values, axis=axis), xp.squeeze(indices, axis=axis)
     return ValuesAndIndices(values, indices)
@@ -153,12 +162,16 @@ def _at(input: Any, where: Any, axis: int, keepdim: bool) -> Any:
 def _mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent value along `dim` (the smallest of several), and the index of its last occurrence."""
     axis = axis_of(input, dim)
-    rows = np.moveaxis(np.asarray(input._array), axis, -1)
-    found = np.zeros(rows.shape[:-1], dtype=np.int64)
-    for place in np.ndindex(rows.shape[:-1]):
-        values, counts = np.unique(rows[place], return_counts=True)
-        found[place] = np.flatnonzero(rows[place] == values[counts.argmax()])[-1]
-    return _at(input, np.expand_dims(found, axis), axis, keepdim)
+
+    def find(array: Any) -> Any:
+        rows = np.moveaxis(array, axis, -1)
+        found = np.zeros(rows.shape[:-1], dtype=np.int64)
+        for place in np.ndindex(rows.shape[:-1]):
+            values, counts = np.unique(rows[place], return_counts=True)
+            found[place] = np.flatnonzero(rows[place] == values[counts.argmax()])[-1]
+        return np.expand_dims(found, axis)
+
+    return _at(input, computed(find, input), axis, keepdim)
 
 
 @both("msort")
@@ -169,10 +182,8 @@ def _msort(input: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------- running
 def _running_extreme(name: str, better: Any) -> None:
-    @along_an_axis
-    def call(input: Any, dim: int) -> Any:
-        axis = axis_of(input, dim)
-        rows = np.moveaxis(np.asarray(input._array), axis, 0)
+    def find(rows: Any) -> Any:
+        """The places of the extremes so far, along the first axis."""
         found = np.zeros(rows.shape, dtype=np.int64)
         if len(rows):
             best = rows[0].copy()
@@ -180,8 +191,13 @@ def _running_extreme(name: str, better: Any) -> None:
                 won = better(rows[k], best) | np.isnan(rows[k]) if rows.dtype.kind == "f" else better(rows[k], best)
                 found[k] = np.where(won, k, found[k - 1])
                 best = np.where(won, rows[k], best)
-        where = np.ascontiguousarray(np.moveaxis(found, 0, axis))
-        return ValuesAndIndices(xp.take_along_axis(input, where, axis=axis), _scalars(type(input), where))
+        return found
+
+    @along_an_axis
+    def call(input: Any, dim: int) -> Any:
+        axis = axis_of(input, dim)
+        where = computed(lambda x: np.array(np.moveaxis(find(np.moveaxis(x, axis, 0)), 0, axis)), input)
+        return ValuesAndIndices(xp.take_along_axis(input, where, axis=axis), where)
 
     call.__doc__ = f"The {name[3:]}imum so far along `dim`, and where it is (the last of equal ones)."
     both(name)(call)

@@ -43,16 +43,75 @@ _INSTEAD = {
     "Storage": "NumPy arrays.",
     "xpu": "NumPy arrays on the CPU.",
     "mps": "NumPy arrays on the CPU.",
-    "lstm": "the cell written out: four torch.nn.functional.linear and their gates.",
-    "gru": "the cell written out.",
-    "LSTM": "the cell written out: four torch.nn.functional.linear and their gates.",
-    "GRU": "the cell written out.",
+    "lstm": "the cell written out with torch.nn.functional.linear.",
+    "gru": "the cell written out with torch.nn.functional.linear.",
+    "linear_cross_entropy": "torch.nn.functional.cross_entropy of torch.nn.functional.linear.",
+    "LinearCrossEntropyLoss": "torch.nn.Linear and torch.nn.CrossEntropyLoss.",
+    "LinearCrossEntropyOptions": "torch.nn.Linear and torch.nn.CrossEntropyLoss.",
+    "UninitializedBuffer": "torch.nn.Buffer.",
+    "UninitializedParameter": "torch.nn.Parameter.",
+    "feature_dropout_": "torch.feature_dropout.",
+    "CTCLoss": "the recursion written with torch.logsumexp.",
+    "chalf": "torch.complex64: NumPy has no such dtype.",
+    "complex32": "torch.complex64: NumPy has no such dtype.",
+    "as_strided_": "y = x.as_strided(...).",
+    "index": "x[indices].",
+    "index_put": "x.index_put(indices, values).",
+    "histogramdd": "numpy.histogramdd.",
+    "nonzero_static": "torch.nonzero.",
+    "from_file": "torch.from_numpy(numpy.memmap(...)).",
+    "while_loop": "Python's while.",
+    "cond": "Python's if; torch.where for elements; torch.linalg.cond for the condition of a matrix.",
+    "matrix_rank": "torch.linalg.matrix_rank.",
+    "nuclear_norm": "torch.linalg.matrix_norm(A, 'nuc').",
+    "EmbeddingBag": "torch.nn.functional.embedding_bag.",
+    "Softmax2d": "torch.nn.Softmax(dim=1).",
+    "NLLLoss2d": "torch.nn.NLLLoss.",
+    "CrossMapLRN2d": "torch.nn.LocalResponseNorm.",
+    "Container": "torch.nn.Module.",
+    "DataParallel": "the module itself.",
+    "SyncBatchNorm": "torch.nn.BatchNorm2d.",
+    "AdaptiveLogSoftmaxWithLoss": "torch.nn.functional.log_softmax.",
+    "TripletMarginWithDistanceLoss": "torch.nn.functional.triplet_margin_with_distance_loss.",
+    "weight_norm": "w = v * g / torch.norm_except_dim(v), in forward.",
+    "remove_weight_norm": "w = v * g / torch.norm_except_dim(v), in forward.",
+    "spectral_norm": "w / torch.linalg.matrix_norm(w, 2), in forward.",
+    "remove_spectral_norm": "w / torch.linalg.matrix_norm(w, 2), in forward.",
+    "set_deterministic_debug_mode": "nothing: operators are deterministic.",
+    "functionalize": "the function itself.",
+    "rearrange": "einops.rearrange, which takes these Tensors.",
+    "SavedTensor": "ctx.saved_tensors; torch.autograd.graph.saved_tensors_hooks.",
+    "const_data_ptr": "x.data_ptr().",
+    "dense_dim": "x.dim(): Tensors are dense.",
+    "row_indices": "a Function around scipy.sparse.csr_array.",
+    "volatile": "torch.no_grad().",
+    "grad_dtype": "x.grad.dtype, which is that of x.",
+    "to_mkldnn": "the Tensor itself.",
     "multi_head_attention_forward": "torch.nn.functional.scaled_dot_product_attention.",
     "hub": "nothing: there are no models here.",
     "onnx": "PyTorch itself.",
     "export": "PyTorch itself.",
     "fx": "pullback.draw, which shows the graph that was recorded.",
     "quantize_per_tensor": "(x / scale).round() * scale.",
+}
+
+
+#: How names begin: what to use for all of them.
+_BEGINNINGS = {
+    "sparse_": "a dense Tensor, or a Function around scipy.sparse.",
+    "to_sparse": "a dense Tensor, or a Function around scipy.sparse.",
+    "float4_": "torch.float16 or torch.float32: NumPy has no such dtype.",
+    "float8_": "torch.float16 or torch.float32: NumPy has no such dtype.",
+    "ldl_": "torch.linalg.lu_factor, or torch.linalg.eigh.",
+    "Lazy": "the module of the same name without Lazy, and the number of channels.",
+    "Transformer": "torch.nn.functional.scaled_dot_product_attention, torch.nn.Linear, torch.nn.LayerNorm.",
+    "MultiheadAttention": "torch.nn.functional.scaled_dot_product_attention and four torch.nn.Linear.",
+    "LSTM": "the cell written out with torch.nn.functional.linear.",
+    "GRU": "the cell written out with torch.nn.functional.linear.",
+    "RNN": "the cell written out with torch.nn.functional.linear.",
+    "fractional_max_pool": "torch.nn.functional.adaptive_max_pool2d, or max_pool2d.",
+    "FractionalMaxPool": "torch.nn.AdaptiveMaxPool2d, or MaxPool2d.",
+    "per_": "(x / scale).round() * scale: there is no quantisation.",
 }
 
 
@@ -75,9 +134,17 @@ def refuse(place: str, name: str) -> NoReturn:
         AttributeError,
         f"pullback.torch{place and '.'}{place} has no attribute {name!r}",
         why="what custom Functions use of torch, on arrays, is offered under its names.",
-        instead=_INSTEAD.get(name) or f"{_elsewhere(name)}Tensor operators, or a Function.",
+        instead=instead_of(name),
         name=name,
     )
+
+
+def instead_of(name: str) -> str:
+    """What can be used in the place of a name that is not offered."""
+    for beginning, answer in _BEGINNINGS.items():
+        if name.startswith(beginning):
+            return answer
+    return _INSTEAD.get(name) or f"{_elsewhere(name)}Tensor operators, or a Function."
 
 
 def _elsewhere(name: str) -> str:
@@ -103,12 +170,12 @@ class Missing:
 
 
 _NAMES = """
-as_strided_ as_strided_scatter bfloat16 ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim
-dequantize eig geqrf grad_dtype hash_tensor index indices int_repr ipu lstsq lu module_load mtia nonzero_static
-q_per_channel_axis q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce
-resize_as_sparse_ row_indices slice_inverse smm solve sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_
-sspaddmm storage symeig to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo
-to_sparse_csc to_sparse_csr untyped_storage values volatile xpu
+as_strided_ bfloat16 ccol_indices chalf coalesce col_indices const_data_ptr crow_indices dense_dim dequantize eig
+geqrf grad_dtype hash_tensor index indices int_repr ipu lstsq lu module_load mtia nonzero_static q_per_channel_axis
+q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qscheme record_stream reinforce resize_as_sparse_
+row_indices slice_inverse smm solve sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm storage
+symeig to_dense to_mkldnn to_padded_tensor to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc
+to_sparse_csr untyped_storage values volatile xpu
 """
 #: What `torch.Tensor` has and the Tensor here has not.
 OF_TENSORS = frozenset(_NAMES.split())

@@ -25,17 +25,17 @@ def category(dtype: Any) -> int:
     return _CATEGORY[dtype.kind]
 
 
-def promote_types(a: Any, b: Any) -> Any:
+def promote_types(type1: Any, type2: Any) -> Any:
     """The dtype in which two arrays with axes meet.
 
     >>> import pullback.torch as torch
     >>> torch.promote_types(torch.int64, torch.float32)
     dtype('float32')
     """
-    if a == b:
-        return a
-    low, high = sorted((a, b), key=category)
-    return high if category(low) < 2 <= category(high) else np.promote_types(a, b)
+    if type1 == type2:
+        return type1
+    low, high = sorted((type1, type2), key=category)
+    return high if category(low) < 2 <= category(high) else np.promote_types(type1, type2)
 
 
 def _combine(higher: Any, lower: Any) -> Any:

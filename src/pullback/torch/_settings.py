@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.autograd import set_detect_anomaly
 from pullback.core.errors import lesson
 from pullback.torch._dtypes import as_dtype, set_default_dtype
 from pullback.torch._export import function
@@ -129,6 +130,24 @@ def _is_autocast_enabled(device_type: Any = None) -> bool:
 def _compile(model: Any = None, **options: Any) -> Any:
     """The function or module itself: nothing is compiled here."""
     return model if model is not None else lambda function: function
+
+
+@function("set_anomaly_enabled", plain=True)
+def _set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Switch anomaly detection on or off."""
+    set_detect_anomaly(mode, check_nan)
+
+
+@function("is_warn_always_enabled", "is_deterministic_algorithms_warn_only_enabled", plain=True)
+def _no() -> bool:
+    """``False``."""
+    return False
+
+
+@function("to_dlpack", plain=True)
+def _to_dlpack(tensor: Any) -> Any:
+    """A capsule over the memory, for `from_dlpack`."""
+    return tensor.__dlpack__()
 
 
 @function("get_device", plain=True)

@@ -8,6 +8,7 @@ import numpy as _np
 
 from pullback.core.errors import lesson as _lesson
 from pullback.core.tensor import wrap as _wrap
+from pullback.ops.computed import computed as _computed
 from pullback.ops.matrices import LinAlgError
 from pullback.ops.matrix_functions import matrix_exp as _matrix_exp
 from pullback.torch._dims import axes_of as _axes_of
@@ -18,6 +19,7 @@ from pullback.torch._export import numpy_names as _numpy_names
 from pullback.torch._export import xp as _xp
 from pullback.torch._functions_matrices import eliminated as _eliminated
 from pullback.torch._functions_matrices import order_of as _order_of
+from pullback.torch._functions_matrices import permutation as _permutation
 from pullback.torch._functions_matrices import pivots_of as _pivots_of
 from pullback.torch._missing import refuse as _refuse
 from pullback.torch._promotion import together as _together
@@ -227,10 +229,17 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -
 
 
 # ------------------------------------------------------------------------------------------------- LU
+def _pivots(A: Any, pivot: bool) -> Any:
+    """The row that each step of elimination takes, counted from 0: as it stands, or the largest one."""
+    if pivot:
+        return _computed(_pivots_of, A)
+    return _wrap(type(A), _np.tile(_np.arange(min(A.shape[-2:]), dtype=_np.int32), (*A.shape[:-2], 1)))
+
+
 @_enter
 def lu_factor(A: Any, *, pivot: bool = True) -> Any:
     """L and U in one matrix, and the row (counted from 1) that each step exchanged."""
-    pivots = _pivots_of(A._array) if pivot else _np.tile(_np.arange(min(A.shape[-2:])), (*A.shape[:-2], 1))
+    pivots = _pivots(A, pivot)
     L, U = _eliminated(A, pivots)
     m, n = A.shape[-2:]
     below = L if m <= n else L[..., :, :n]
@@ -239,7 +248,7 @@ def lu_factor(A: Any, *, pivot: bool = True) -> Any:
         lower = _xp.concat([lower, _np.zeros((*lower.shape[:-1], n - m), dtype=A.dtype)], axis=-1)
     if m > n:
         U = _xp.concat([U, _np.zeros((*U.shape[:-2], m - n, n), dtype=A.dtype)], axis=-2)
-    return _named("linalg_lu_factor", "LU pivots")(lower + U, _wrap(type(A), _np.asarray(pivots + 1, dtype=_np.int32)))
+    return _named("linalg_lu_factor", "LU pivots")(lower + U, pivots + 1)
 
 
 @_enter
@@ -251,10 +260,9 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> A
 @_enter
 def lu(A: Any, *, pivot: bool = True) -> Any:
     """``A = P L U`` with a permutation P and triangles L and U."""
-    pivots = _pivots_of(A._array) if pivot else _np.tile(_np.arange(min(A.shape[-2:])), (*A.shape[:-2], 1))
+    pivots = _pivots(A, pivot)
     L, U = _eliminated(A, pivots)
-    eye = _np.eye(A.shape[-2], dtype=A.dtype)[_order_of(pivots, A.shape[-2])]
-    P = _wrap(type(A), _np.swapaxes(eye, -1, -2).copy())
+    P = _permutation(pivots, A.shape[-2], A.dtype)
     return _named("linalg_lu", "P L U")(P if pivot else P[:0, :0], L, U)
 
 
@@ -265,20 +273,20 @@ def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool =
         turned = lu_solve(LU, pivots, _xp.conj(_xp.matrix_transpose(B)), adjoint=not adjoint)
         return _xp.conj(_xp.matrix_transpose(turned))
     n = LU.shape[-1]
-    order = _order_of(_np.asarray(pivots._array) - 1, n)
+    order = _computed(lambda rows: _order_of(rows - 1, n), pivots)
     L, U = _xp.tril(LU, k=-1) + _np.eye(n, dtype=LU.dtype), _xp.triu(LU)
     shape = _np.broadcast_shapes(tuple(LU.shape[:-2]), tuple(B.shape[:-2]))
     B = _xp.broadcast_to(B, (*shape, *B.shape[-2:]))
     if adjoint:
         X = _xp.linalg.solve(_xp.conj(_xp.matrix_transpose(U)), B)
         X = _xp.linalg.solve(_xp.conj(_xp.matrix_transpose(L)), X)
-        order = _np.argsort(order, axis=-1)
+        order = _xp.argsort(order, axis=-1)
         return _rows_in_order(X, order)
     return _xp.linalg.solve(U, _xp.linalg.solve(L, _rows_in_order(B, order)))
 
 
 def _rows_in_order(B: Any, order: Any) -> Any:
-    return _xp.take_along_axis(B, _np.broadcast_to(order[..., None], tuple(B.shape)), axis=-2)
+    return _xp.take_along_axis(B, _xp.broadcast_to(_xp.expand_dims(order, axis=-1), tuple(B.shape)), axis=-2)
 
 
 # ------------------------------------------------------------------------------------------------- more of matrices
@@ -291,12 +299,16 @@ def matrix_exp(A: Any) -> Any:
 @_enter
 def matrix_rank(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
     """How many singular values are not (nearly) zero."""
-    values = _np.abs(_np.linalg.eigvalsh(A._array)) if hermitian else _np.linalg.svd(A._array, compute_uv=False)
     atol, rtol = (None if tol is None else _np.asarray(getattr(tol, "_array", tol)) for tol in (atol, rtol))
     if rtol is None:
         rtol = 0.0 if atol is not None and (atol > 0).all() else max(A.shape[-2:]) * _np.finfo(A.dtype).eps
-    limit = _np.maximum(0.0 if atol is None else atol, rtol * values.max(axis=-1, initial=0.0))
-    return _wrap(type(A), _np.asarray((values > _np.asarray(limit)[..., None]).sum(axis=-1), dtype=_np.int64))
+
+    def find(matrix: Any) -> Any:
+        values = _np.abs(_np.linalg.eigvalsh(matrix)) if hermitian else _np.linalg.svd(matrix, compute_uv=False)
+        limit = _np.maximum(0.0 if atol is None else atol, rtol * values.max(axis=-1, initial=0.0))
+        return _np.asarray((values > _np.asarray(limit)[..., None]).sum(axis=-1), dtype=_np.int64)
+
+    return _computed(find, A)
 
 
 @_enter

@@ -5,6 +5,8 @@ The numbers are NumPy's, not torch's: the same seed gives other values there.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,16 @@ from pullback.torch._dtypes import DTYPES, as_dtype, get_default_dtype
 from pullback.torch._export import function, method, sizes_of
 from pullback.torch._functions_creation import made
 
-__all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+__all__ = [
+    "Generator",
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+]
 
 
 class Generator:
@@ -83,6 +94,17 @@ def get_rng_state() -> Any:
 def set_rng_state(new_state: Any) -> None:
     """Go on from an earlier state of the shared generator."""
     default_generator.set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, **options: Any) -> Iterator[None]:
+    """Put the state of the shared generator back at the end of the block."""
+    state = default_generator.get_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            default_generator.set_state(state)
 
 
 def _numbers(generator: Any, *values: Any) -> Any:

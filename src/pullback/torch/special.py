@@ -56,6 +56,24 @@ _here: dict[str, Any] = {
 }
 
 
+def _third_kind(name: str, sign: int, shifted: bool) -> None:
+    """Chebyshev polynomials V (sign -1) and W (sign 1) of the third and fourth kind: ``Uₙ ± Uₙ₋₁``."""
+    u = _here["shifted_chebyshev_polynomial_u" if shifted else "chebyshev_polynomial_u"]
+
+    def call(input: Any, n: Any, *, out: Any = None) -> Any:
+        found = u(input, n) + sign * u(input, n - 1)
+        return found if out is None else out.copy_(found)
+
+    call.__name__ = name
+    call.__doc__ = f"The polynomial of degree `n` at `input`: ``Uₙ {'+' if sign > 0 else '-'} Uₙ₋₁``."
+    _here[name] = call
+
+
+for _prefix in ("", "shifted_"):
+    _third_kind(f"{_prefix}chebyshev_polynomial_v", -1, bool(_prefix))
+    _third_kind(f"{_prefix}chebyshev_polynomial_w", 1, bool(_prefix))
+
+
 def _spherical_bessel_j0(input: Any, *, out: Any = None) -> Any:
     """``sin(input) / input``, and 1 at 0."""
     return _FUNCTIONS["sinc"](input / 3.141592653589793, out=out)

@@ -15,7 +15,7 @@ from pullback.torch._missing import refuse as _refuse
 from pullback.torch.random import Generator as _Generator
 from pullback.torch.random import default_generator as _default
 
-__all__ = ["assert_close", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 #: dtype: relative and absolute tolerance.
 _TOLERANCES = {
@@ -131,6 +131,13 @@ def _wide(array: Any) -> Any:
 def _fail(text: str, place: str, msg: Any) -> None:
     text = f"{text} The failure occurred for item {place}" if place else text
     raise AssertionError(msg(text) if callable(msg) else text if msg is None else msg)
+
+
+def assert_allclose(
+    actual: Any, expected: Any, rtol: Any = None, atol: Any = None, equal_nan: bool = True, msg: Any = ""
+) -> None:
+    """Old form of `assert_close`, which does not compare dtypes."""
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
 def make_tensor(

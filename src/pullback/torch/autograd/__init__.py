@@ -1,5 +1,7 @@
 """``torch.autograd``: `pullback.autograd` under torch's import path."""
 
+from typing import Any as _Any
+
 from pullback.autograd import (
     Function,
     backward,
@@ -13,10 +15,12 @@ from pullback.autograd import (
     set_detect_anomaly,
     set_grad_enabled,
 )
+from pullback.torch._grad_modes import _is_multithreading_enabled as is_multithreading_enabled
 from pullback.torch._grad_modes import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter,
 )
 from pullback.torch._grad_modes import set_multithreading_enabled
+from pullback.torch._missing import refuse as _refuse
 from pullback.torch.autograd import forward_ad, function, functional, graph
 
 # the import makes the submodule an attribute of this package, and then puts the function of the same name in its place
@@ -39,9 +43,14 @@ __all__ = [
     "graph",
     "inference_mode",
     "is_grad_enabled",
+    "is_multithreading_enabled",
     "no_grad",
     "once_differentiable",
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    _refuse("autograd", name)

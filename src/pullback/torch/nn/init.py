@@ -137,5 +137,29 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     return _write(tensor, gain * (Q if rows >= columns else Q.T).reshape(tuple(tensor.shape)))
 
 
+@_enter
+def dirac_(tensor: Any, groups: int = 1) -> Any:
+    """Kernels of convolutions that pass their channels on."""
+    if tensor.ndim not in (3, 4, 5):
+        raise _lesson(ValueError, "Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.shape[0] % groups:
+        raise _lesson(ValueError, "dim 0 must be divisible by groups")
+    values = _np.zeros(tuple(tensor.shape))
+    per_group = tensor.shape[0] // groups
+    middle = tuple([n // 2 for n in tensor.shape[2:]])
+    for group in range(groups):
+        for k in range(min(per_group, tensor.shape[1])):
+            values[(group * per_group + k, k, *middle)] = 1.0
+    return _write(tensor, values)
+
+
+#: The names of long ago, without the sign of writing.
+for _name in (
+    *("constant", "dirac", "eye", "normal", "orthogonal", "uniform"),
+    *("kaiming_normal", "kaiming_uniform", "xavier_normal", "xavier_uniform"),
+):
+    globals()[_name] = globals()[f"{_name}_"]
+
+
 def __getattr__(name: str) -> Any:
     _refuse("nn.init", name)

@@ -11,7 +11,7 @@ from pullback.core.tensor import Tensor as _Base
 from pullback.core.tensor import wrap as _wrap
 from pullback.torch._tensor import Tensor as _Tensor
 
-__all__ = ["Buffer", "Parameter", "UninitializedParameter"]
+__all__ = ["Buffer", "Parameter"]
 
 #: The Tensors that were made as parameters, or as buffers, by identity: results of operators are ordinary Tensors.
 _made: dict[int, tuple[Any, str]] = {}
@@ -57,6 +57,3 @@ class Buffer(metaclass=_Kind):
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         array = np.empty(0, dtype=np.float32) if data is None else data.detach()._array
         return _mark(_wrap(_Tensor if data is None else type(data), array), "Buffer")
-
-
-UninitializedParameter = Parameter

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
+from typing import Any as _Any
 
 from pullback.autograd.checkpoint import CheckpointError, set_checkpoint_debug_enabled, set_checkpoint_early_stop
 from pullback.autograd.checkpoint import run as _run
@@ -15,6 +16,7 @@ from pullback.autograd.selective import (
 )
 from pullback.core.errors import lesson as _lesson
 from pullback.core.tensor import Tensor as _Base
+from pullback.torch._missing import refuse as _refuse
 from pullback.torch.random import default_generator as _generator
 
 __all__ = [
@@ -110,3 +112,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, **options: 
 def detach_variable(inputs: Any) -> tuple[Any, ...]:
     """Arguments cut off from their graph, which ask for gradients where they did."""
     return tuple([x.detach().requires_grad_(x.requires_grad) if isinstance(x, _Base) else x for x in inputs])
+
+
+def __getattr__(name: str) -> _Any:
+    _refuse("utils.checkpoint", name)

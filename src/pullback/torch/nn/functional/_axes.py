@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.errors import lesson
-from pullback.core.tensor import wrap
+from pullback.ops.indexing import embed, key_of
 from pullback.torch.nn.functional._common import xp
 
 
@@ -22,9 +22,13 @@ def constant(input: Any, pairs: list[tuple[int, int]], value: Any) -> Any:
     if not any(a or b for a, b in before):
         return inner.clone() if inner is input else inner
     shape = tuple([n + a + b for n, (a, b) in zip(inner.shape, before, strict=True)])
-    outer = wrap(type(input), np.full(shape, value, dtype=input.dtype))
-    outer[tuple([slice(a, a + n) for n, (a, _) in zip(inner.shape, before, strict=True)])] = inner
-    return outer
+    place = tuple([slice(a, a + n) for n, (a, _) in zip(inner.shape, before, strict=True)])
+    outer = embed(inner, shape, key_of(place))
+    if not value:
+        return outer
+    around = np.full(shape, value, dtype=input.dtype)
+    around[place] = 0
+    return outer | around if input.dtype.kind == "b" else outer + around
 
 
 def bins(n: int, wanted: int) -> list[tuple[int, int]]:

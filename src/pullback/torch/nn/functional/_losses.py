@@ -387,7 +387,8 @@ def multi_margin_loss(
     scores = xp.reshape(input, (1, -1)) if input.ndim < 2 else input
     classes = np.atleast_1d(target._array)
     index = wrap(type(target), classes[:, None])
-    gaps = _positive(margin - xp.take_along_axis(scores, index, axis=1) + scores)
+    gaps = margin - xp.take_along_axis(scores, index, axis=1) + scores
+    gaps = xp.where(gaps > 0, gaps, 0.0)
     gaps = gaps if p == 1 else gaps**p
     if weight is not None:
         gaps = gaps * xp.expand_dims(weight[classes], axis=1)

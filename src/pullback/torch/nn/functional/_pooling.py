@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback.core.errors import lesson
 from pullback.core.tensor import wrap
+from pullback.ops.computed import computed
 from pullback.ops.indexing import take_along_axis
 from pullback.ops.windows import Grid, check_fit, read_windows
 from pullback.ops.windows import windows as windows_of
@@ -68,6 +69,25 @@ class _Plan:
     def padded(self) -> bool:
         return any(a or b for a, b in self.pairs)
 
+    def largest(self, array: Any) -> Any:
+        """The number, within the last axes, of the largest entry of each window."""
+        lead = array.shape[: -len(self.shape)]
+        lowest = -math.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).min
+        values = np.pad(array, self.pairs, constant_values=lowest) if self.padded else array
+        numbers: Any = np.arange(math.prod(self.shape)).reshape(self.shape)
+        inside = np.ones(self.shape, dtype=bool)
+        if self.padded:
+            around = self.pairs[len(lead) :]
+            numbers, inside = np.pad(numbers, around), np.pad(inside, around)
+        found, counts = read_windows(values, self.grid), self.grid.counts(self.whole)
+        rows = found.reshape(*lead, *counts, -1)
+        real = read_windows(inside, self.grid).reshape(*counts, -1)
+        first = real.argmax(axis=-1)  # where all entries are -inf, one that is not padding
+        best = rows.argmax(axis=-1)
+        best = np.where(np.take_along_axis(np.broadcast_to(real, rows.shape), best[..., None], -1)[..., 0], best, first)
+        places = read_windows(numbers, self.grid).reshape(*counts, -1)
+        return np.take_along_axis(np.broadcast_to(places, (*lead, *places.shape)), best[..., None], -1)[..., 0]
+
 
 # ----------------------------------------------------------------------------------------------------- largest
 def _max_with_indices(ndim: int) -> Any:
@@ -83,39 +103,18 @@ def _max_with_indices(ndim: int) -> Any:
         return_indices: bool = False,
     ) -> Any:
         plan = _Plan(name, input, ndim, kernel_size, stride, padding, dilation, ceil_mode)
-        indices = _largest(input, plan)
-        return _at(input, indices, ndim), wrap(type(input), indices)
+        indices = computed(plan.largest, input)
+        return _at(input, indices, ndim), indices
 
     return call
 
 
-def _largest(input: Any, plan: _Plan) -> Any:
-    """The number, within the last axes, of the largest entry of each window."""
-    array = np.asarray(input._array)
-    lead = array.shape[: -len(plan.shape)]
-    lowest = -math.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).min
-    values = np.pad(array, plan.pairs, constant_values=lowest) if plan.padded else array
-    numbers: Any = np.arange(math.prod(plan.shape)).reshape(plan.shape)
-    inside = np.ones(plan.shape, dtype=bool)
-    if plan.padded:
-        around = plan.pairs[len(lead) :]
-        numbers, inside = np.pad(numbers, around), np.pad(inside, around)
-    found, counts = read_windows(values, plan.grid), plan.grid.counts(plan.whole)
-    rows = found.reshape(*lead, *counts, -1)
-    real = read_windows(inside, plan.grid).reshape(*counts, -1)
-    first = real.argmax(axis=-1)  # where all entries are -inf, one that is not padding
-    best = rows.argmax(axis=-1)
-    best = np.where(np.take_along_axis(np.broadcast_to(real, rows.shape), best[..., None], -1)[..., 0], best, first)
-    places = read_windows(numbers, plan.grid).reshape(*counts, -1)
-    return np.take_along_axis(np.broadcast_to(places, (*lead, *places.shape)), best[..., None], -1)[..., 0]
-
-
 def _at(input: Any, indices: Any, ndim: int) -> Any:
     """The entries at these numbers within the last axes."""
-    lead = tuple(input.shape[:-ndim])
+    lead, wanted = tuple(input.shape[:-ndim]), tuple(indices.shape)
     rows = xp.reshape(input, (*lead, math.prod(input.shape[-ndim:])))
-    found = take_along_axis(rows, indices.reshape(*lead, -1) if indices.size else indices.reshape(*lead, 0), axis=-1)
-    return xp.reshape(found, indices.shape)
+    found = take_along_axis(rows, xp.reshape(indices, (*lead, math.prod(wanted[len(lead) :]))), axis=-1)
+    return xp.reshape(found, wanted)
 
 
 def _max_pool(ndim: int) -> tuple[Any, Any]:
@@ -157,13 +156,14 @@ def _max_unpool(ndim: int) -> Any:
         else:
             shape = tuple([int(n) for n in output_size])[-ndim:]
         lead, total = tuple(input.shape[:-ndim]), math.prod(shape)
-        places = indices._array.reshape(*lead, -1)
-        if places.size and (places.min() < 0 or places.max() >= total):
+        places = xp.reshape(indices, (*lead, math.prod(indices.shape[len(lead) :])))
+        known = places._array
+        if isinstance(known, np.ndarray) and known.size and (known.min() < 0 or known.max() >= total):
             raise lesson(
-                RuntimeError, f"Found an invalid max index: {places.max()} (output volumes are of size {list(shape)})"
+                RuntimeError, f"Found an invalid max index: {known.max()} (output volumes are of size {list(shape)})"
             )
         empty = wrap(type(input), np.zeros((*lead, total), dtype=input.dtype))
-        filled = empty.scatter(-1, wrap(type(input), places), xp.reshape(input, places.shape))
+        filled = empty.scatter(-1, places, xp.reshape(input, tuple(places.shape)))
         return xp.reshape(filled, (*lead, *shape))
 
     return _named(call, name, "Entries put back where `max_pool` found them, zeros elsewhere.")
@@ -253,8 +253,9 @@ def _adaptive_max(ndim: int) -> tuple[Any, Any]:
     def both(input: Any, output_size: Any, return_indices: bool = False) -> Any:
         _check_axes(name, input, ndim)
         shape = tuple(input.shape[-ndim:])
-        indices = _adaptive_indices(np.asarray(input._array), shape, _sizes(output_size, shape))
-        return _at(input, indices, ndim), wrap(type(input), indices)
+        sizes = _sizes(output_size, shape)
+        indices = computed(lambda array: _adaptive_indices(array, shape, sizes), input)
+        return _at(input, indices, ndim), indices
 
     def call(input: Any, output_size: Any, return_indices: bool = False) -> Any:
         found = both(input, output_size)

@@ -190,6 +190,7 @@ class _Running(Module):
         track_running_stats: Any = None,
         device: Any = None,
         dtype: Any = None,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         affine = self.tracks if affine is None else affine
@@ -197,7 +198,7 @@ class _Running(Module):
         self.num_features, self.eps, self.momentum, self.track_running_stats = num_features, eps, momentum, track
         ones, zeros = FUNCTIONS["ones"], FUNCTIONS["zeros"]
         self.register_parameter("weight", Parameter(ones(num_features, dtype=dtype)) if affine else None)
-        self.register_parameter("bias", Parameter(zeros(num_features, dtype=dtype)) if affine else None)
+        self.register_parameter("bias", Parameter(zeros(num_features, dtype=dtype)) if affine and bias else None)
         self.register_buffer("running_mean", zeros(num_features, dtype=dtype) if track else None)
         self.register_buffer("running_var", ones(num_features, dtype=dtype) if track else None)
         self.register_buffer("num_batches_tracked", FUNCTIONS["tensor"](0) if track else None)
@@ -281,7 +282,12 @@ class RMSNorm(Module):
     """Division by the root mean square of the last axes."""
 
     def __init__(
-        self, normalized_shape: Any, eps: Any = None, elementwise_affine: bool = True, dtype: Any = None
+        self,
+        normalized_shape: Any,
+        eps: Any = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__()
         shape = tuple(normalized_shape) if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
@@ -306,11 +312,14 @@ class GroupNorm(Module):
         affine: bool = True,
         device: Any = None,
         dtype: Any = None,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.num_groups, self.eps = num_groups, eps
         self.register_parameter("weight", Parameter(FUNCTIONS["ones"](num_channels, dtype=dtype)) if affine else None)
-        self.register_parameter("bias", Parameter(FUNCTIONS["zeros"](num_channels, dtype=dtype)) if affine else None)
+        self.register_parameter(
+            "bias", Parameter(FUNCTIONS["zeros"](num_channels, dtype=dtype)) if affine and bias else None
+        )
 
     def forward(self, input: Any) -> Any:
         """See `torch.nn.functional.group_norm`."""

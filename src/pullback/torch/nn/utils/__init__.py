@@ -14,7 +14,8 @@ from pullback.core.tensor import wrap as _wrap
 from pullback.torch._export import FUNCTIONS as _FUNCTIONS
 from pullback.torch._missing import refuse as _refuse
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "vector_to_parameters"]
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+__all__ += ["parameters_to_vector", "vector_to_parameters"]
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:
@@ -64,6 +65,24 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) ->
     with _no_grad():
         for parameter in _with_gradients(parameters):
             parameter.grad.clamp_(-clip_value, clip_value)
+
+
+def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None) -> Any:
+    """The length of several Tensors together."""
+    given = [tensors] if isinstance(tensors, _Base) else list(tensors)
+    if not given:
+        return _FUNCTIONS["tensor"](0.0)
+    return _FUNCTIONS["norm"](
+        _FUNCTIONS["stack"]([_FUNCTIONS["norm"](x.detach(), norm_type) for x in given]), norm_type
+    )
+
+
+def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: Any = None) -> None:
+    """Scale all gradients, in place, by ``max_norm / total_norm`` where that is less than 1."""
+    factor = min(max_norm / (float(total_norm) + 1e-6), 1.0)
+    with _no_grad():
+        for parameter in _with_gradients(parameters):
+            parameter.grad.mul_(factor)
 
 
 def __getattr__(name: str) -> Any:
