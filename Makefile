@@ -44,6 +44,7 @@ bench: $(VENV)/.installed ## time pullback against hand-written NumPy (and torch
 	@$(BIN)/python benchmarks/chain.py
 	@$(BIN)/python benchmarks/large.py
 	@$(BIN)/python benchmarks/doors.py
+	@$(BIN)/python benchmarks/hessian.py
 	@$(BIN)/python benchmarks/import_time.py
 
 clean: ## remove .venv, caches and build products

@@ -23,7 +23,7 @@ DEPENDENCIES = {
     "jax": {"jax>=0.5"},
     "scipy": {"scipy"},
     "dask": {"dask"},
-    "check": {"hypothesis", "mparray"},
+    "check": {"hypothesis", "libcst", "mparray"},
 }
 FOR_DEVELOPERS = {"test", "lint"}  # extras that no user installs: their content is free
 

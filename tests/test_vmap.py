@@ -673,3 +673,76 @@ def test_a_function_that_wrote_into_its_argument_does_not_run_again_for_each_ent
     with pytest.raises(RuntimeError) as caught:
         pb.vmap(lambda x: ScalesAndClips.apply(x * 1))(pb.tensor([[1.0, 2.0], [3.0, -4.0]]))
     assert any("wrote into its arguments" in note for note in caught.value.__notes__)
+
+
+def test_callbacks_of_functions_that_look():
+    """What a callback captures is not known to each entry apart: only a gradient within the batch is refused."""
+    w = pb.tensor(2.0, requires_grad=True)
+    x = pb.tensor(X, requires_grad=True)
+
+    def f(x):
+        return np.piecewise(x, [x < 0, x >= 0], [lambda v: v * w, lambda v: v * v])
+
+    y = pb.vmap(f)(x)
+    same(y.detach(), np.where(X < 0, 2 * X, X * X))
+    found = pb.autograd.grad(y.sum(), (x, w))
+    same(found[0], np.where(X < 0, 2, 2 * X))
+    same(found[1], X[X < 0].sum())
+    with pytest.raises(RuntimeError, match="captures a differentiable Tensor"):
+        pb.vmap(lambda x: pb.autograd.grad(pb.sum(f(x)), w)[0])(x)
+    w = pb.tensor(2.0)
+    same(pb.vmap(pb.grad(lambda x: pb.sum(f(x))))(x).detach(), np.where(X < 0, 2, 2 * X))
+
+
+def test_no_backward_inside():
+    w = pb.tensor(W, requires_grad=True)
+    with pytest.raises(RuntimeError, match="inside a functorch transform"):
+        pb.vmap(lambda x: (pb.sum(w * x).backward(), x)[1])(X)
+    assert w.grad is None
+
+
+def test_a_checkpoint_inside():
+    from pullback.autograd.checkpoint import checkpoint
+
+    f = pb.vmap(pb.grad(lambda x: pb.sum(checkpoint(lambda v: pb.sin(v) * v, x))))
+    same(f(X), np.cos(X) * X + np.sin(X))
+
+
+def test_what_looks_and_writes_is_refused():
+    def clear_largest(x):
+        x[int(np.argmax(x.detach().numpy()))] = 0.0
+        return x
+
+    class Clears(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            x[int(np.argmax(x.numpy()))] = 0.0
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    for f in (clear_largest, Clears.apply):
+        with pytest.raises(RuntimeError, match="inside vmap"):
+            pb.vmap(lambda x, f=f: f(x * 1))(pb.tensor(X))
+
+
+@pytest.mark.parametrize("library", ["array_api_strict", pytest.param("jax.numpy", marks=pytest.mark.jax)])
+def test_arrays_of_another_library(library):
+    xp = pytest.importorskip(library)
+    if library == "jax.numpy":
+        pytest.importorskip("jax").config.update("jax_enable_x64", True)
+
+    def f(w, x):
+        y = pb.sin(x[1:] * w[:-1]) + pb.sum(x * w)
+        return pb.sum(pb.concat([y, pb.take(x, pb.asarray([0, 2]))]) ** 2) + pb.matmul(w, x)
+
+    w, x = pb.asarray(xp.asarray(W)), pb.asarray(xp.asarray(X))
+    expected = loop(lambda row: pb.grad(f)(pb.tensor(W), row), pb.tensor(X))
+    found = pb.vmap(pb.grad(f), in_dims=(None, 0))(w, x)
+    assert type(found._array) is type(w._array)
+    same(np.asarray(found._array), expected)
+    hessian = pb.vmap(pb.hessian(f), in_dims=(None, 0))(w, x)
+    same(np.asarray(hessian._array), loop(lambda row: pb.hessian(f)(pb.tensor(W), row), pb.tensor(X)), 1e-10)

@@ -29,6 +29,7 @@ import numpy as np
 
 from pullback.core import arrays, modes
 from pullback.core.differentiate import grad as _grad
+from pullback.core.differentiate import transforming
 from pullback.core.errors import lesson
 from pullback.core.graph import Node, reach
 from pullback.core.leaving import running_transforms
@@ -628,7 +629,14 @@ def vmap(
     """
     from pullback.batching import mapped
 
-    run = mapped(f, in_dims, out_dims, randomness, chunk_size, lambda f, *args, **kwargs: f(*args, **kwargs), False)
+    def call(f: Any, *args: Any, **kwargs: Any) -> Any:
+        token = transforming.set(True)  # there is no backward() inside: whose .grad would it be?
+        try:
+            return f(*args, **kwargs)
+        finally:
+            transforming.reset(token)
+
+    run = mapped(f, in_dims, out_dims, randomness, chunk_size, call, False)
 
     @functools.wraps(f)
     def over_batch(*args: Any, **kwargs: Any) -> Any:

@@ -152,3 +152,21 @@ def test_a_function_that_happens_to_be_the_identity_at_a_point_is_judged_all_the
             return x * grad
 
     assert [fault.name for fault in check(Half, [np.ones(3)], only=["values"]).faults] == ["wrong-gradient"]
+
+
+@pytest.mark.parametrize("digits", [1e-5, 1e-7])
+def test_what_differences_cannot_tell_is_found_with_an_imaginary_step_or_fifty_digits(digits):
+    """A factor that is wrong in the sixth or in the eighth digit."""
+
+    class Off(pb.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return pb.exp(x) * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (x,) = ctx.saved_tensors
+            return grad * pb.exp(x) * (1 + x) * (1 + digits)
+
+    assert [fault.name for fault in check(Off, [REAL], only=["values"]).faults] == ["wrong-gradient"]

@@ -205,16 +205,41 @@ def test_no_grad_and_empty():
     assert pb.autograd.grad(y.sum(), a)[0].shape == (0,)
 
 
-def test_nothing_is_kept_alive():
+@pytest.mark.parametrize("linear", ["dense", "gmres"])
+def test_nothing_is_kept_alive(linear):
     a = pb.tensor(2.0, requires_grad=True)
     gc.collect()
     gc.disable()
     try:
-        y = implicit.root(cubic, 1.0, a)
+        y = implicit.root(cubic, 1.0, a, linear=linear)
         (g,) = pb.autograd.grad(y, a, create_graph=True)
-        ends = [weakref.ref(y.grad_fn), weakref.ref(g.grad_fn)]
-        del y, g
-        assert [end() for end in ends] == [None, None]
+        (h,) = pb.autograd.grad(g, a, create_graph=True)
+        ends = [weakref.ref(y.grad_fn), weakref.ref(g.grad_fn), weakref.ref(h.grad_fn)]
+        del y, g, h
+        assert [end() for end in ends] == [None] * 3
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda a: implicit.root(cubic, 1.0, a),
+        lambda a: implicit.solve_ivp(lambda t, y, a: -a * y, (0.0, 1.0), 1.0, a).y,
+        lambda a: implicit.minimize(lambda y, a: (y - a) ** 2, 1.0, a).x,
+    ],
+)
+def test_cycles_within_scipy_hold_no_parameters(solve):
+    a = pb.tensor(2.0, requires_grad=True)
+    solve(a)
+    gc.collect()
+    gc.disable()
+    try:
+        y = solve(a)
+        pb.autograd.grad(y.sum(), a)
+        alive = weakref.ref(a)
+        del a, y
+        assert alive() is None
     finally:
         gc.enable()
 

@@ -114,6 +114,12 @@ def test_flat_minimum_has_no_derivative():
         x.sum().backward()
 
 
+def test_a_valley_without_a_lowest_point_has_a_value_all_the_same():
+    x, value = implicit.minimize(lambda y, a: (y[0] + 2 * y[1] - a) ** 2 + 1.0, np.zeros(2), 3.0)
+    assert value == pytest.approx(1.0, abs=1e-12)
+    assert x[0] + 2 * x[1] == pytest.approx(3.0, abs=1e-6)
+
+
 def test_least_squares_to_third_order():
     t = np.linspace(0, 1, 6)
     data = np.exp(-1.3 * t) * 2 + 0.05 * np.cos(9 * t)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pullback.batching import Batched
+from pullback.core.arrays import everything
 from pullback.core.tensor import Tensor
 
 #: The elements are weighted by random numbers that repeat after so many, and the repetitions by others.
@@ -52,10 +52,7 @@ def fingerprint(tensor: Tensor, values: bool) -> Fingerprint:
     look = Fingerprint(tuple(tensor.shape), tensor.dtype)
     if not values or tensor.dtype.kind in "OSU":
         return look
-    array = tensor._array
-    while isinstance(array, Batched):  # inside vmap: that of all entries
-        array = array.value
-    host = np.asarray(array).reshape(-1)
+    host = everything(tensor._array).reshape(-1)
     if host.dtype.kind == "c":
         host = (
             host.view(host.real.dtype)

@@ -15,6 +15,7 @@ from pullback.batching.batched import Batch, Batched, batch_of, batches, namespa
 from pullback.batching.indexing import check_room
 from pullback.core import arrays
 from pullback.core import batches as machine
+from pullback.core.errors import lesson
 from pullback.core.masked import Masked, unmask
 from pullback.core.primitive import Primitive
 from pullback.core.primitive_node import PrimitiveNode
@@ -116,6 +117,31 @@ class Share(Primitive):
         return Total.apply(ct, batch=ctx.batch) if isinstance(ct, Tensor) else batched.total(ct, ctx.batch)
 
 
+class OnlyOutside(Primitive):
+    """The argument.  vjp: x̄ = ȳ, refused while the batch is open"""
+
+    linear = True
+    node_base = CrossingNode
+    mask_rule = staticmethod(moved)
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, *, batch: Batch) -> Any:
+        ctx.batch, ctx.axis = batch, 0
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, ct: Any) -> Any:
+        if ctx.batch.is_open():
+            raise lesson(
+                RuntimeError,
+                "vmap: the derivative of a function that runs once for each entry, and captures a differentiable Tensor, was "
+                "asked for within the batch",
+                why="the entries share what is captured, and each one's own derivative cannot be told.",
+                instead="pass what is captured as an argument; or take the gradient outside of vmap.",
+            )
+        return ct
+
+
 class Total(Primitive):
     """The sum over the entries of a batch.  vjp: x̄ = ȳ, for every entry"""
 
@@ -145,6 +171,8 @@ class Entry(Primitive):
     def forward(ctx: Any, x: Any, *, batch: Batch, k: int) -> Any:
         ctx.batch, ctx.axis = batch, k
         found = batched.entry(x, batch, k)
+        if isinstance(found, np.ndarray):
+            return found.copy(order="K")  # some functions ask for the order in memory
         return arrays.copy(found, arrays.namespace(found))
 
     @staticmethod
@@ -179,6 +207,14 @@ def entry(x: Any, batch: Batch, k: int) -> Any:
     if not isinstance(x, Tensor):
         return batched.entry(x, batch, k)
     return Entry.apply(x, batch=batch, k=k) if batch in batches(x._array) else x
+
+
+def only_outside(found: Any, batch: Batch) -> Any:
+    """Results that can be differentiated outside of the batch only."""
+    if isinstance(found, (tuple, list)):
+        parts = [only_outside(part, batch) for part in found]
+        return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
+    return OnlyOutside.apply(found, batch=batch) if isinstance(found, Tensor) else found
 
 
 def _only_its_own(ct: Any, batch: Batch, axis: int) -> Any:

@@ -143,7 +143,9 @@ def apply_elementwise(function: Callable[..., Any], values: Sequence[Any], optio
             {},
         )
     lined = line_up(values, batch)
-    return again(function(*lined, **options) if options else compute(function, lined), batch)
+    if options or batch_of(lined) is not None:  # not every library asks the right operand
+        return again(apply_elementwise(function, lined, options), batch)
+    return again(compute(function, lined), batch)
 
 
 def again(result: Any, batch: Batch) -> Any:

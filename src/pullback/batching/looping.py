@@ -12,16 +12,17 @@ import numpy as np
 
 from pullback.batching import batched
 from pullback.batching.batched import Batch, Batched, batches, namespace_for
-from pullback.batching.crossing import Share, collect, entry
+from pullback.batching.crossing import Entry, Share, collect, entry, only_outside
 from pullback.core import arrays, modes
 from pullback.core import batches as machine
 from pullback.core.batches import ReadOut
+from pullback.core.contents import tensors_in
 from pullback.core.ctx import Pull, pull_of, pulling
 from pullback.core.masked import Masked
 from pullback.core.primitive_node import SavedConstant
 from pullback.core.pulling import find_rule
 from pullback.core.recorded import Recorded
-from pullback.core.tensor import Tensor
+from pullback.core.tensor import Tensor, lent
 
 
 def innermost(values: Any) -> Batch | None:
@@ -103,24 +104,66 @@ def one_by_one(operator: Any, args: Any, options: dict[str, Any], error: ReadOut
     if batch is None or options.get("in_place"):
         raise error
     noticed(operator, error)
-    return each(lambda *given: operator.apply(*given[0], **given[1]), (tuple(args), options), batch)
+    return each(lambda given, named: _reading(operator.apply, error, *given, **named), (tuple(args), options), batch)
+
+
+def _reading(function: Callable[..., Any], error: ReadOut, *args: Any, **kwargs: Any) -> Any:
+    """What a function gives that does not write into its arguments: those of an entry are copies, and it would be in vain."""
+    given = tensors_in([list(args), kwargs])
+    before = [x._version for x in given]
+    result = function(*args, **kwargs)
+    if before != [x._version for x in given]:
+        raise error
+    return result
 
 
 def call_one_by_one(function: Callable[..., Any], name: str, args: Any, kwargs: dict[str, Any], error: ReadOut) -> Any:
     """What a function of Tensors gives, entry by entry; refused where it writes, or gives anything but Tensors."""
     batch = innermost([list(args), kwargs])
-    if batch is None or (name.endswith("_") and not name.endswith("__")):
+    if batch is None or kwargs.get("out") is not None or (name.endswith("_") and not name.endswith("__")):
         raise error
     LOOPED.add(name)
-    args, kwargs = _all_shared((tuple(args), kwargs), batch)
 
-    def one(positional: Any, named: Any) -> Any:
-        result = function(*positional, **named)
+    def one(*positional: Any, **named: Any) -> Any:
+        result = _reading(function, error, *positional, **named)
         if not all(isinstance(r, Tensor) for r in (result if isinstance(result, tuple) else (result,))):
             raise error
         return result
 
-    return each(one, (args, kwargs), batch)
+    return apart(one, args, kwargs, batch)
+
+
+def apart(function: Callable[..., Any], args: Any, kwargs: dict[str, Any], batch: Batch) -> Any:
+    """``function(*args, **kwargs)`` for each entry of a batch, whatever it is made of.
+
+    What it captures is not shared by the entries in a way that the graph knows.  So a derivative that each entry asks for
+    itself is refused then; one taken outside is right.
+    """
+    captured = []
+
+    def one(positional: Any, named: Any) -> Any:
+        result = function(*positional, **named)
+        captured.append(_captures(result, batch))
+        return result
+
+    found = each(one, _all_shared((tuple(args), dict(kwargs)), batch), batch)
+    return only_outside(found, batch) if any(captured) else found
+
+
+def _captures(result: Any, batch: Batch) -> bool:
+    """Whether what was computed for an entry depends on Tensors beside its arguments: read by a function among these."""
+    pending = [x._resolved()[0] for x in tensors_in(result) if x.requires_grad]
+    seen = set(pending)
+    while pending:
+        node = pending.pop()
+        if getattr(node, "_operator", None) is Entry and node.batch is batch:
+            continue
+        if not any(node._edges):
+            return True
+        fresh = {edge[0] for edge in node._edges if edge} - seen
+        seen |= fresh
+        pending.extend(fresh)
+    return False
 
 
 def _all_shared(value: Any, batch: Batch) -> Any:
@@ -172,6 +215,8 @@ def function_rule_one_by_one(node: Any, cotangents: list[Any], error: ReadOut) -
     def one(values: Any, kept: Any, given: Any) -> Any:
         own = Pull(node, node._needs if pull is None else pull.needs)
         own.entries, own.attributes = values, kept
+        if not node._operator.any_layout:
+            given = [c if c is None else lent(c, arrays.contiguous(c._array)) for c in given]
         token = pulling.set(own)
         try:
             return rule(node, list(given)) if node._operator.boxed_grads_call else rule(node, *given)

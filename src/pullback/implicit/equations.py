@@ -11,7 +11,7 @@ import numpy as np
 from pullback.core.errors import lesson
 from pullback.implicit.inverses import strategy
 from pullback.implicit.mapped import mapped
-from pullback.implicit.packing import as_arrays
+from pullback.implicit.packing import as_arrays, lent
 from pullback.implicit.problem import Problem
 from pullback.implicit.theorem import Implicit
 
@@ -230,9 +230,9 @@ def _solve(
     if problem.space.size:
         jac = problem.jacobian_of(residual) if method in _WITH_JACOBIAN else None
         tol = problem.space.eps ** (0.67 if jac else 0.5) if tol is None else tol
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), lent(value, jac) as (fun, slope):
             warnings.simplefilter("ignore", LinAlgWarning)  # of its quasi-Newton methods; the result is judged below
-            found = optimize.root(value, vector, jac=jac, method=method, tol=tol, options=options)
+            found = optimize.root(fun, vector, jac=slope, method=method, tol=tol, options=options)
         vector, success, message = found.x, bool(found.success), str(found.message)
     vector, size, step = problem.refine(residual, vector, chosen)
     problem.accept(vector, size, step, success, message)

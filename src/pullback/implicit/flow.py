@@ -25,7 +25,7 @@ from pullback.core.function import Function
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import wrap
 from pullback.implicit.inverses import NotConverged, jacobian
-from pullback.implicit.packing import Packing, number
+from pullback.implicit.packing import Packing, lent, number
 from pullback.implicit.partial import Call, placeholder, recorded, unrecorded, zero_at, zero_like
 from pullback.implicit.theorem import same_values
 
@@ -110,9 +110,9 @@ class Motion:
         if np.ndim(options["atol"]):  # of the state; the adjoint equation takes the smallest
             given = np.ravel(options["atol"])
             options["atol"] = given if given.size == start.size and not self.known else given.min()
-        if options["method"] in _IMPLICIT:
-            options["jac"] = matrix
-        found = solve_ivp(slope, (t0, t1), start, dense_output=True, **options)
+        with lent(slope, matrix if options["method"] in _IMPLICIT else None) as (fun, jac):
+            options |= {} if jac is None else {"jac": jac}
+            found = solve_ivp(fun, (t0, t1), start, dense_output=True, **options)
         rest = found.y[:, -1]
         if found.status != 0 or not np.all(np.isfinite(rest)):
             what = "solve_ivp" if not self.known else "the adjoint equation of solve_ivp"

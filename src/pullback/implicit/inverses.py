@@ -83,20 +83,34 @@ def singular(name: str, how: str) -> DerivativeRefused:
 
 # ---------------------------------------------------------------------------------------------------------- strategies
 def dense(call: Call, space: Packing, name: str) -> Inverse:
-    """All of J, one backward pass per unknown."""
+    """All of J, by LU."""
     return Dense(jacobian(call, space, space), name)
 
 
 def jacobian(call: Call, results: Packing, space: Packing) -> Any:
     """The real Jacobian of the values of a call, `results`, with respect to its first arguments, those of `space`."""
-    count = len(space.spaces)
-    matrix = np.zeros((results.size, space.size))
-    for k in range(results.size):
-        unit = np.zeros(results.size)
-        unit[k] = 1.0
-        found = call.pull(tensors(call, results, unit), retain=True)[:count]
-        matrix[k] = space.pack(filled(found, space))
-    return matrix
+    count, eye = len(space.spaces), np.eye(results.size)
+    if results.size < 4:  # a batch has its own cost
+        return np.reshape([_row(call, results, space, unit) for unit in eye], (results.size, space.size))
+    rows = []
+    step = max(1, _ENTRIES // max(results.size, space.size))
+    for start in range(0, results.size, step):
+        units = eye[start : start + step]
+        weights = [wrap(kind_of(y), part) for y, part in zip(call.values, results.unpack_rows(units), strict=True)]
+        found = call.pull(weights, retain=True, first=count, batched=True)
+        missing = space.unpack_rows(np.zeros((len(units), space.size)))
+        rows.append(
+            space.pack_rows([z if g is None else g._array for g, z in zip(found, missing, strict=True)], len(units))
+        )
+    return np.concatenate(rows)
+
+
+#: So many entries of cotangents are pulled back at once.
+_ENTRIES = 2**20
+
+
+def _row(call: Call, results: Packing, space: Packing, unit: Any) -> Any:
+    return space.pack(filled(call.pull(tensors(call, results, unit), retain=True, first=len(space.spaces)), space))
 
 
 def tensors(call: Call, space: Packing, vector: Any) -> list[Any]:
@@ -122,24 +136,25 @@ class Krylov:
         self, call: Call, space: Packing, name: str, method: str, options: dict[str, Any], product: Any = None
     ) -> None:
         self.space, self.name, self.method, self.options = space, name, method, options
-        if product is not None:
-            self._forth = product  # type: ignore[method-assign]  # the equations are linear, and this is J v
+        self._product = product  # J v, where the equations are linear
         self.call = call
         self.count = len(space.spaces)
         self._pushed: Any = None
 
     def _back(self, vector: Any) -> Any:
         """``Jᵀ v``."""
-        found = self.call.pull(tensors(self.call, self.space, vector), retain=True)[: self.count]
+        found = self.call.pull(tensors(self.call, self.space, vector), retain=True, first=self.count)
         return self.space.pack(filled(found, self.space))
 
     def _forth(self, vector: Any) -> Any:
         """``J v``: the map v → Jᵀ v is linear, and its own pullback is J."""
+        if self._product is not None:
+            return self._product(vector)
         if self._pushed is None:
             probe = tensors(self.call, self.space, np.zeros(self.space.size))
 
             def back(weights: list[Any]) -> list[Any]:
-                found = self.call.pull(weights, record=True)[: self.count]
+                found = self.call.pull(weights, record=True, first=self.count)
                 return [zero if g is None else g for g, zero in zip(found, probe, strict=True)]
 
             self._pushed = Call(back, probe)

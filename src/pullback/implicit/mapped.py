@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
-from pullback.batching.looping import each, innermost
+from pullback.batching.looping import apart, innermost
 from pullback.core.batches import LIVE
 from pullback.implicit.packing import leaves_of, like
 
@@ -23,11 +23,11 @@ def mapped(solver: F) -> F:
             return solver(*args, **options)
         tree: list[Any] = [None]
 
-        def one(given: Any, chosen: Any) -> list[Any]:
+        def one(*given: Any, **chosen: Any) -> list[Any]:
             tree[0] = solve(*given, **chosen)
             return leaves_of(tree[0])
 
-        found = each(one, (args, options), batch)
+        found = apart(one, args, options, batch)
         return like(tree[0], iter(found))
 
     return solve  # type: ignore[return-value]

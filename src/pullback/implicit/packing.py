@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from pullback.core.tensor import Tensor, wrap
 from pullback.transforms import _leaves as leaves_of
 from pullback.transforms import _like as like
 
-__all__ = ["Packing", "Parameters", "as_arrays", "as_tensor", "leaves_of", "like", "number"]
+__all__ = ["Packing", "Parameters", "as_arrays", "as_tensor", "leaves_of", "lent", "like", "number"]
 
 
 class Packing:
@@ -33,19 +34,28 @@ class Packing:
 
     def pack(self, values: Sequence[Any]) -> Any:
         """One vector of float64."""
-        parts = [np.zeros(0)]
-        for value, (_, dtype, _) in zip(values, self.spaces, strict=True):
-            wide = np.asarray(value).astype(np.complex128 if dtype.kind == "c" else np.float64, copy=False)
-            parts.append(np.ravel(wide).view(np.float64))
-        return np.concatenate(parts)
+        return self.pack_rows([np.asarray(value)[None] for value in values], 1)[0]
 
     def unpack(self, vector: Any) -> list[Any]:
         """Arrays of the shapes, dtypes and libraries of the examples."""
+        return [part[0, ...] for part in self.unpack_rows(np.asarray(vector, dtype=np.float64)[None])]
+
+    def pack_rows(self, values: Sequence[Any], count: int) -> Any:
+        """A matrix, from arrays with one more axis in front, of that length."""
+        parts = [np.zeros((count, 0))]
+        for value, (_, dtype, _) in zip(values, self.spaces, strict=True):
+            wide = np.asarray(value).astype(np.complex128 if dtype.kind == "c" else np.float64, copy=False)
+            flat = np.ascontiguousarray(wide).reshape(count, math.prod(wide.shape[1:]))
+            parts.append(flat.view(np.float64))
+        return np.concatenate(parts, axis=1)
+
+    def unpack_rows(self, matrix: Any) -> list[Any]:
+        """The arrays for each row of a matrix, stacked along a first axis."""
         found = []
-        vector = np.asarray(vector, dtype=np.float64)
         for (shape, dtype, xp), low, high in zip(self.spaces, self.bounds, self.bounds[1:], strict=False):
-            part = np.array(vector[low:high])
-            wide = (part.view(np.complex128) if dtype.kind == "c" else part).reshape(shape).astype(dtype, copy=False)
+            part = np.array(matrix[:, low:high], order="C")
+            wide = part.view(np.complex128) if dtype.kind == "c" else part
+            wide = wide.reshape(len(matrix), *shape).astype(dtype, copy=False)
             found.append(wide if xp is np else xp.asarray(wide))
         return found
 
@@ -84,6 +94,30 @@ def as_tensor(x: Any, kind: Any, what: str) -> Any:
     """Numbers of any kind as a Tensor of floating-point or complex dtype; the very Tensor where it is one."""
     (array,) = as_arrays(x if isinstance(x, Tensor) else np.asarray(x), what)
     return x if isinstance(x, Tensor) and x._array is array else wrap(kind, array)
+
+
+class Lent:
+    """A function lent to a solver of SciPy: they hold on to it in cycles, and with it to all that it knows."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
+
+
+@contextmanager
+def lent(*functions: Any) -> Iterator[list[Any]]:
+    """The functions, to be taken back at the end; ``None`` stays what it is."""
+    out = [None if f is None else Lent(f) for f in functions]
+    try:
+        yield out
+    finally:
+        for f in out:
+            if f is not None:
+                f.function = None
 
 
 def number(x: float, like: Any, kind: Any) -> Any:

@@ -114,11 +114,20 @@ class Call:
             )
 
     def pull(
-        self, weights: Sequence[Any], captured: Sequence[Any] = (), record: bool = False, retain: bool | None = None
+        self,
+        weights: Sequence[Any],
+        captured: Sequence[Any] = (),
+        record: bool = False,
+        retain: bool | None = None,
+        first: int | None = None,
+        batched: bool = False,
     ) -> list[Any]:
-        """Cotangents of the arguments, then of what was captured; ``None`` where nothing depends on one."""
+        """Cotangents of the arguments, then of what was captured; ``None`` where nothing depends on one.
+
+        Of the `first` arguments only, if that is given; `batched` weights have one more axis in front, and so have the results.
+        """
         live = [k for k, y in enumerate(self.values) if isinstance(y, Tensor) and y.requires_grad]
-        targets = [*self.own, *[GradientEdge(*edge) for edge in captured]]
+        targets = [*self.own[:first], *[GradientEdge(*edge) for edge in captured]]
         if not live or not targets:
             return [None] * len(targets)
         with recorded():
@@ -130,6 +139,7 @@ class Call:
                     retain_graph=retain,
                     create_graph=record,
                     allow_unused=True,
+                    is_grads_batched=batched,
                 )
             )
 

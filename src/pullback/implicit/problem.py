@@ -106,17 +106,20 @@ class Problem:
         The last step is NaN where the Jacobian is singular.
         """
         value = self.vector_of(residual)
-        now = value(vector)
+        now, inverse = value(vector), None
         size, step = float(np.linalg.norm(now)), 0.0
         for _ in range(steps):
             if size == 0.0 or not np.isfinite(size):
                 break
+            length = 1 + float(np.linalg.norm(vector))
             try:
-                delta = strategy(self.call(residual, vector), self.space, self.name).solve(now, False)
+                if inverse is None or step > self.space.eps**0.25 * length:  # near the solution one Jacobian is enough
+                    inverse = strategy(self.call(residual, vector), self.space, self.name)
+                delta = inverse.solve(now, False)
             except (DerivativeRefused, NotConverged):
                 return vector, size, float("nan")
             step = float(np.linalg.norm(delta))
-            if not step <= 0.1 * (1 + float(np.linalg.norm(vector))):
+            if not step <= 0.1 * length:
                 break  # this is no refinement: it leads elsewhere
             moved = self.space.pack(self.space.unpack(vector - delta))
             then = value(moved)
@@ -127,7 +130,8 @@ class Problem:
 
     def accept(self, vector: Any, size: float, step: float, success: bool, message: str) -> None:
         """Raise `NotConverged` unless a solver succeeded, or Newton's steps show that the solution is near."""
-        near = step <= self.space.eps**0.5 * (1 + float(np.linalg.norm(vector)))
+        limit = self.space.eps**0.5 * (1 + float(np.linalg.norm(vector)))
+        near = step <= limit or (np.isnan(step) and size <= limit)  # no step: the solution is not isolated
         if np.isfinite(size) and (near or success):
             return
         reached = leave([wrap(self.kind, part) for part in self.space.unpack(vector)], None)

@@ -38,7 +38,7 @@ class Stationary(Problem):
     def __init__(self, name: str, f: Any, x0: Any, params: Any, bounds: Any, constraint: Any, squares: bool) -> None:
         lower, upper = (None, None) if bounds is None else bounds
         self.own = Problem(name, x0, (*params, lower, upper))
-        self.f, self.constraint, self.squares = f, constraint, squares
+        self.f, self.constraint, self.squares, self.given = f, constraint, squares, params
         self.count = len(self.own.space.spaces)
         self.active = [np.zeros(shape, dtype=int) for shape, _, _ in self.own.space.spaces]
         self.weak = False
@@ -99,7 +99,7 @@ class Stationary(Problem):
         head, conditions = call.values[:objectives], call.values[objectives:]
         weights = head if self.squares else [_one(head[0])]
         weights = [*weights, *[_cast(m, c.dtype) for m, c in zip(multipliers, conditions, strict=True)]]
-        slopes = call.pull(weights, record=modes.is_grad_enabled(), retain=True)[:n]
+        slopes = call.pull(weights, record=modes.is_grad_enabled(), retain=True, first=n)
         call.connect()
         found = [
             wrap(kind_of(x), arrays.namespace(x._array).zeros_like(x._array)) if s is None else s
@@ -132,14 +132,13 @@ class Stationary(Problem):
     def value_and_slope(self, vector: Any) -> tuple[float, Any]:
         """The value of the function, and its gradient."""
         call = self._call(self._objectives, vector)
-        found = call.pull([_one(call.values[0])])[: self.count]
+        found = call.pull([_one(call.values[0])], first=self.count)
         return float(call.values[0]._array), self.own.space.pack(filled(found, self.own.space))
 
     def hessian_at(self, vector: Any, *_: Any) -> Any:
         """The second derivative of the function alone."""
-        free = Stationary(self.name, self.f, self.own.tree(self.own.unknowns(vector)), (), None, None, False)
-        free.own.params, free.own.bare = self.own.params, self.own.bare
-        free.params, free.bare = self.own.params, self.own.bare
+        start = self.own.tree(self.own.unknowns(vector))
+        free = Stationary(self.name, self.f, start, self.given, None, None, False)
         return free.jacobian_of(free.residual)(vector)
 
     def residuals_at(self, vector: Any) -> Any:

@@ -80,7 +80,7 @@ class Equation:
 
         def transposed(weights: list[Any], given: list[Any]) -> list[Any]:
             call = self.call(given[n : 2 * n], given[2 * n :])
-            pulled = call.pull(weights, record=modes.is_grad_enabled())[:n]
+            pulled = call.pull(weights, record=modes.is_grad_enabled(), first=n)
             call.connect()
             return [-c if g is None else g - c for g, c in zip(pulled, given[:n], strict=True)]
 

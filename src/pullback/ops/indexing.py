@@ -485,16 +485,23 @@ class Diagonal(Primitive):
         last = moveaxis(x, axes, (-2, -1))
         ctx.shape = last.shape
         ctx.key = diagonal_key(last.shape, offset)
-        if not isinstance(last, np.ndarray):
-            return ctx.key.read(last)
-        found = np.diagonal(last, offset, -2, -1)
-        if x.flags.writeable:
-            found.flags.writeable = True
-        return found
+        return _diagonal_of(last, offset, ctx.key)
 
     @staticmethod
     def backward(ctx: Any, ct: Any) -> Any:
         return zero_elsewhere(lambda c: moveaxis(embed(c, ctx.shape, ctx.key), (-2, -1), ctx.axes), ct)
+
+
+def _diagonal_of(last: Any, offset: int, key: Key) -> Any:
+    """The diagonals of the last two axes of a bare array; a view of NumPy's."""
+    if hasattr(last, "batch") and arrays.behaves_like_numpy(last):
+        return last.over_leading(lambda value: _diagonal_of(value, offset, key))
+    if not isinstance(last, np.ndarray):
+        return key.read(last)
+    found = np.diagonal(last, offset, -2, -1)
+    if last.flags.writeable:
+        found.flags.writeable = True
+    return found
 
 
 def diagonal_key(shape: tuple[int, ...], offset: int) -> Key:

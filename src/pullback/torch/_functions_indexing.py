@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback.core.arrays import everything
+from pullback.core.batches import to_fill
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor as Base
 from pullback.core.tensor import wrap
@@ -299,5 +300,5 @@ def _bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
     counts = np.bincount(input._array, minlength=minlength)
     if weights is None:
         return wrap(type(input), counts)
-    zeros = wrap(type(weights), np.zeros(counts.shape, dtype=weights.dtype))
+    zeros = wrap(type(weights), to_fill(np.zeros(counts.shape, dtype=weights.dtype)))
     return inplace.index_add(zeros, input._array, weights)

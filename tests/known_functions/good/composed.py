@@ -84,7 +84,7 @@ class InnerGradientRecorded(Function):
         (x,) = ctx.saved_tensors
         record = torch.is_grad_enabled()
         with torch.enable_grad():
-            place = x if record else x.detach().requires_grad_()
+            place = x if record else x.detach().requires_grad_()  # noqa: PB501
             y = torch.sin(place) * place
             (gx,) = torch.autograd.grad(y, place, grad, create_graph=record)
         return gx

@@ -12,6 +12,7 @@ import numpy as np
 from pullback.check.compare import Case, Pattern, disagree, recognise
 from pullback.check.examine import Finding, examine
 from pullback.check.numeric import DOUBLE, Ladder, Line, central, rungs
+from pullback.check.probing.sharp import sharp
 from pullback.check.probing.specimen import Specimen, flat, real_parts
 
 RTOL, ATOL = 2e-5, 1e-7
@@ -106,6 +107,8 @@ class Comparison:
     numerical: np.ndarray
     wrong: np.ndarray
     findings: dict[tuple[int, int], Finding] = field(default_factory=dict)
+    sure: np.ndarray = field(default_factory=lambda: np.zeros((), bool))  # wrong by less than differences can tell
+    how: str = "differences"
     kinks: int = 0
     unsure: int = 0
 
@@ -128,6 +131,11 @@ def compare(specimen: Specimen, position: int, analytical: np.ndarray) -> Compar
     atol = max(ATOL * max(scale, 1e-3), 40 * unit ** (2 / 3) * max(size, scale))
     wrong = disagree(analytical, numerical, atol, rtol)
     found = Comparison(position, analytical, numerical, wrong)
+    sharper = sharp(specimen, position, [d for d, _ in directions(specimen, position)], numerical)
+    if sharper is not None:
+        slopes, found.how = sharper
+        off = disagree(analytical, slopes, 1e-9 * max(scale, 1e-3), 1e-8)
+        found.numerical, found.sure = np.where(off, slopes, numerical), off & ~wrong
     for row in np.flatnonzero(wrong.any(axis=1)):
         direction, value = directions(specimen, position)[row]
         ladder = Ladder(line(specimen, position, direction), rungs(unit, value), unit)
@@ -141,6 +149,7 @@ def compare(specimen: Specimen, position: int, analytical: np.ndarray) -> Compar
             else:
                 found.numerical[row, column] = finding.slope
                 found.unsure += finding.verdict == "inconclusive"
+    found.wrong |= found.sure
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pullback.check.numeric import central
 from pullback.check.probing import jacobian
 from pullback.check.probing.outcome import Fault, Outcome
 from pullback.check.probing.probe import probe
@@ -40,9 +41,11 @@ def values(specimen: Specimen, outcome: Outcome) -> None:
     for position, matrix in zip(specimen.wanted, matrices, strict=True):
         judge(specimen, position, matrix, outcome)
     outcome.tried.append(f"{numbers} numbers in {len(specimen.wanted)} arguments, order {specimen.level}")
-    if specimen.level == 1 and outcome.verdict == "pass":
+    if specimen.level == 1:
         _taylor(specimen, matrices, outcome)
-        _forward_mode(specimen, matrices, outcome)
+        _steps(specimen, matrices, outcome)
+        if outcome.verdict == "pass":
+            _forward_mode(specimen, matrices, outcome)
 
 
 def deterministic(specimen: Specimen, outcome: Outcome) -> bool:
@@ -96,6 +99,8 @@ def judge(specimen: Specimen, position: int, matrix: np.ndarray, outcome: Outcom
     """Compare one argument's Jacobian with differences, and say what the matter is."""
     found = jacobian.compare(specimen, position, matrix)
     name = specimen.argument_name(position)
+    if found.how != "differences":
+        outcome.tried.append(f"{name} with {found.how}")
     if found.kinks:
         outcome.note(
             f"{found.kinks} entries of the gradient of {name} are at a kink or an edge: a subgradient, accepted"
@@ -242,6 +247,23 @@ def _taylor(specimen: Specimen, matrices: list[np.ndarray], outcome: Outcome) ->
         outcome.tried.append(f"Taylor remainder falls with h^{rate:.2f}")
     else:
         outcome.tried.append("Taylor remainder at rounding level")
+
+
+def _steps(specimen: Specimen, matrices: list[np.ndarray], outcome: Outcome) -> None:
+    """How far central differences of one number lie from the rule, for many steps: the other curve of the page."""
+    position, matrix = specimen.wanted[0], matrices[0]
+    if not matrix.size:
+        return
+    row, column = np.unravel_index(int(np.abs(np.nan_to_num(matrix)).argmax()), matrix.shape)
+    direction, _ = jacobian.directions(specimen, position)[row]
+    along = jacobian.line(specimen, position, direction)
+    steps = [10.0 ** -(k / 2) for k in range(2, 25)]
+    try:
+        with np.errstate(all="ignore"):
+            errors = [float(abs(central(along, h)[column] - matrix[row, column])) for h in steps]
+    except Exception:
+        return  # the edge of the domain is near
+    outcome.curves["steps"] = {"h": steps, "error": errors, "entry": specimen.place(position, int(row))}
 
 
 def _forward_mode(specimen: Specimen, matrices: list[np.ndarray], outcome: Outcome) -> None:

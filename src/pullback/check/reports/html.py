@@ -113,7 +113,7 @@ def _curves(outcome: Outcome) -> str:
     if steps := outcome.curves.get("steps"):
         drawn.append(
             loglog(
-                "Central differences against the rule",
+                f"Central differences in {steps['entry']} against the rule",
                 "step h",
                 "|difference|",
                 [("difference", steps["h"], steps["error"])],

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pullback.core import leaving
+from pullback.core import batches, leaving
+from pullback.core.batches import ReadOut
 from pullback.core.tensor import Tensor
 from pullback.doors.numpy.frames import writes_in_place
 
@@ -32,7 +33,10 @@ def array_ufunc(self: Any, ufunc: Any, method: str, /, *inputs: Any, **options: 
     if not options and method == "__call__" and _PLAIN.issuperset(map(type, inputs)):
         call = UFUNCS.get(ufunc)
         if call is not None:
-            return call(*inputs)
+            try:
+                return call(*inputs)
+            except ReadOut as error:
+                return batches.call_one_by_one(call, ufunc.__name__, inputs, {}, error)
     if "out" in options and writes_in_place(sys._getframe(1), options["out"], inputs):
         del options["out"]  # ``array += tensor`` is ``array = array + tensor``: an array has no place in the graph
     return fill().call(ufunc, method, inputs, options)
@@ -42,7 +46,10 @@ def array_function(self: Any, function: Any, types: Any, args: Any, kwargs: Any)
     """What ``np.concatenate([x, y])`` and NumPy's other functions do with a Tensor."""
     rule = FUNCTIONS.get(function)
     if rule is not None and all(issubclass(kind, (Tensor, np.ndarray)) for kind in types):
-        return rule(*args, **kwargs)
+        try:
+            return rule(*args, **kwargs)
+        except ReadOut as error:
+            return batches.call_one_by_one(rule, function.__name__, args, kwargs, error)
     return fill().dispatch(function, types, args, kwargs)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.core import modes
+from pullback.core import batches, modes
+from pullback.core.batches import ReadOut
 from pullback.core.dual import OPEN, dual_at
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor
@@ -58,7 +59,11 @@ def call(ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, An
     if ufunc not in UFUNCS:
         name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
         return _without_rule(name, getattr(ufunc, method), inputs, options, ufunc)
-    return _METHODS[method](ufunc, *inputs, **options)
+    try:
+        return _METHODS[method](ufunc, *inputs, **options)
+    except ReadOut as error:
+        own = _METHODS[method]
+        return batches.call_one_by_one(lambda *a, **o: own(ufunc, *a, **o), ufunc.__name__, inputs, options, error)
 
 
 def dispatch(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -67,7 +72,10 @@ def dispatch(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return NotImplemented
     rule = FUNCTIONS.get(function)
     if rule is not None:
-        return rule(*args, **kwargs)
+        try:
+            return rule(*args, **kwargs)
+        except ReadOut as error:
+            return batches.call_one_by_one(rule, function.__name__, args, kwargs, error)
     name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
     return _without_rule(name, function._implementation, args, kwargs, function)
 

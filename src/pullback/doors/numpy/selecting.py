@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.batches import to_fill
 from pullback.core.tensor import Tensor, wrap
 from pullback.doors.numpy.tools import arr, bare, floating, gather, into, kind_of, offers, tensor, wrapped, xp
 from pullback.doors.numpy.ufuncs import operand
@@ -67,7 +68,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
             f"with {len(conditions)} condition(s), either {len(conditions)} or one more functions are expected"
         )
     kind = kind_of([x, *funclist]) or Tensor
-    result = wrap(kind, np.zeros(tuple(x.shape), dtype=x.dtype))
+    result = wrap(kind, to_fill(np.zeros(tuple(x.shape), dtype=x.dtype)))
     for condition, function in zip(conditions, funclist, strict=True):
         if not condition.any():
             continue

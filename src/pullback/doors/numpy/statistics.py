@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from pullback.core.batches import to_fill
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor, wrap
 from pullback.doors.numpy.creation import linspace
@@ -248,7 +249,7 @@ def _weigh(bins: list[Any], lengths: tuple[int, ...], weights: Any) -> Any:
     flat = xp.reshape(tensor(weights), (-1,))
     inside = np.logical_and.reduce([number >= 0 for number in bins])
     numbers = np.ravel_multi_index([number[inside] for number in bins], lengths)
-    empty = wrap(type(flat), np.zeros(math.prod(lengths), dtype=flat.dtype))
+    empty = wrap(type(flat), to_fill(np.zeros(math.prod(lengths), dtype=flat.dtype)))
     return xp.reshape(index_add(empty, numbers, gather(flat, np.flatnonzero(inside))), lengths)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.batches import to_fill
 from pullback.core.errors import lesson
 from pullback.core.tensor import wrap
 from pullback.ops.inplace import index_add
@@ -107,7 +108,7 @@ def embedding_bag(
     rows = embedding(flat, weight, None, max_norm, norm_type, scale_grad_by_freq)
     if per_sample_weights is not None:
         rows = rows * xp.expand_dims(per_sample_weights[kept], axis=1)
-    total = wrap(type(weight), np.zeros((bags, weight.shape[1]), dtype=weight.dtype))
+    total = wrap(type(weight), to_fill(np.zeros((bags, weight.shape[1]), dtype=weight.dtype)))
     if mode == "max":
         largest = [xp.max(rows[owner == k], axis=0) if (owner == k).any() else total[k] for k in range(bags)]
         return xp.stack(largest) if largest else total

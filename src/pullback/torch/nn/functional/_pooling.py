@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback.core.batches import to_fill
 from pullback.core.errors import lesson
 from pullback.core.tensor import wrap
 from pullback.ops.computed import computed
@@ -162,7 +163,7 @@ def _max_unpool(ndim: int) -> Any:
             raise lesson(
                 RuntimeError, f"Found an invalid max index: {known.max()} (output volumes are of size {list(shape)})"
             )
-        empty = wrap(type(input), np.zeros((*lead, total), dtype=input.dtype))
+        empty = wrap(type(input), to_fill(np.zeros((*lead, total), dtype=input.dtype)))
         filled = empty.scatter(-1, places, xp.reshape(input, tuple(places.shape)))
         return xp.reshape(filled, (*lead, *shape))
 
