@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 
-import pullback.namespaces.special  # noqa: F401 - the special functions are loaded late
+import pullback.namespaces.special
 import pullback.ops.all  # noqa: F401 - fills the registry
 from pullback.check import check
 from pullback.ops.registry import REGISTRY, samples_of
