@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pullback.batching import batched, elementwise, indexing, linear, products, reductions, shapes
-from pullback.batching.batched import Batch, Batched, batch_of, namespace_for
+from pullback.batching.batched import Batch, Batched, batch_of, namespace_for, within
 from pullback.batching.elementwise import apply_elementwise
 from pullback.core import arrays
 from pullback.core.batches import ReadOut
@@ -54,6 +54,16 @@ class Space:
     def elementwise(self, function: Any, values: Any) -> Any:
         """An elementwise function of bare arrays, of batched ones."""
         return apply_elementwise(function, values, {})
+
+    def along_axis(self, function: Any, values: Any, axis: int) -> Any:
+        """``function(*arrays, axis)`` of bare arrays of one shape, which works along an axis, of batched ones."""
+        batch = batch_of(values)
+        if batch is None:
+            return function(*values, axis)
+        inner = [within(value, batch) for value in values]
+        length = max([value.shape[0] for value in inner])
+        inner = [batched.spread_out(value, length) for value in inner]
+        return elementwise.again(function(*inner, axis % (len(inner[0].shape) - 1) + 1), batch)
 
     def read_at(self, array: Any, index: Any) -> Any:
         """``array[index]`` where the index is batched."""

@@ -51,6 +51,9 @@ class LinearScan(Primitive):
 
 def _scan(a: Any, b: Any, axis: int, reverse: bool) -> Any:
     """The recurrence, one slice after the other; other libraries go through NumPy."""
+    for x in (a, b):
+        if hasattr(x, "batch"):
+            return arrays.namespace(x).along_axis(lambda a, b, axis: _scan(a, b, axis, reverse), (a, b), axis)
     gates, values = (np.moveaxis(np.asarray(x), axis, 0) for x in (a, b))
     total = np.array(values, dtype=np.result_type(gates, values))
     order = range(len(total) - 2, -1, -1) if reverse else range(1, len(total))
@@ -80,8 +83,7 @@ class Logcumsumexp(Primitive):
     @staticmethod
     def forward(ctx: Any, x: Any, *, axis: int) -> Any:
         ctx.axis = axis
-        y = np.logaddexp.accumulate(np.asarray(x), axis=axis)
-        y = y if isinstance(x, np.ndarray) else ctx.xp.asarray(y)
+        y = _accumulated(x, axis)
         ctx.save_for_backward(x, y)
         return y
 
@@ -94,6 +96,14 @@ class Logcumsumexp(Primitive):
             step <= 0, xp.exp(step), 0.0
         )  # not so of -inf - -inf, nor (sometimes) of the last, which is not read
         return _weights(xp, x, y) * LinearScan.apply(gates, ct, axis=axis, reverse=True)
+
+
+def _accumulated(x: Any, axis: int) -> Any:
+    """``logaddexp`` of all entries so far; other libraries go through NumPy."""
+    if hasattr(x, "batch"):
+        return arrays.namespace(x).along_axis(_accumulated, (x,), axis)
+    y = np.logaddexp.accumulate(np.asarray(x), axis=axis)
+    return y if isinstance(x, np.ndarray) else arrays.namespace(x).asarray(y)
 
 
 def _weights(xp: Any, x: Any, y: Any) -> Any:
