@@ -21,6 +21,10 @@ OPENING = """\
 Every ufunc of `scipy.special`, as `pullback.special` has it: values are SciPy's, derivatives are exact to any order in the
 arguments that are named. `scipy.special.f(x)` of a Tensor is the same function. `docs/make_special.py` writes this page.
 
+Values differ from SciPy's where those are not exact: `itairy` (there to five digits), `modfresnelp` and `modfresnelm` of negative
+numbers (a wrong imaginary part), `ncfdtrinc` and `nctdtrinc` (to four digits and more), parabolic cylinder functions in single
+precision (NaN).
+
 A derivative that is refused raises `DerivativeRefused` when it is asked for, never before, and says what to do. The reasons:
 
 * **no closed form**: in orders, degrees of freedom and shapes, the derivative is no function that SciPy computes;

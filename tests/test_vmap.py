@@ -766,3 +766,25 @@ def test_writes_into_a_diagonal_reach_the_matrix_and_into_a_flipped_copy_do_not(
     weights = torch.tensor(np.arange(12.0).reshape(3, 2, 2))
     of_found, of_expected = (torch.autograd.grad((weights * y).sum(), x)[0] for y in (found, expected))
     assert (of_found == of_expected).all()
+
+
+def test_memory_is_handed_on_only_by_what_nobody_holds():
+    """Large values of a batch are used again; what somebody still sees keeps its numbers."""
+    x = np.random.default_rng(0).normal(size=(300, 200))
+    held = []
+
+    def f(row):
+        y = pb.sin(row)
+        held.append(y)
+        part = (row * 2)[3:7]
+        held.append(part)
+        z = y * 3 + row * 2 - y * y
+        return z, part
+
+    found, part = pb.vmap(f)(x)
+    for _ in range(5):
+        pb.vmap(lambda row: pb.cos(row) * 5 - row + 1)(x)
+    same(found, np.sin(x) * 3 + x * 2 - np.sin(x) ** 2)
+    same(part, (x * 2)[:, 3:7])
+    same(held[0]._array.value, np.sin(x))
+    same(held[1]._array.value, (x * 2)[:, 3:7])

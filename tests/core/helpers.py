@@ -84,11 +84,15 @@ def calls_of(action):
             names.append(frame.f_code.co_qualname)
 
     action()  # caches are filled by the first run
+    collecting = gc.isenabled()
+    gc.disable()  # a collection calls those who want to know of it, whenever it happens to come
     sys.setprofile(note)
     try:
         action()
     finally:
         sys.setprofile(None)
+        if collecting:
+            gc.enable()
     return Counter(names[1:])
 
 

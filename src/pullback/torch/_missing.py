@@ -126,7 +126,7 @@ _PLACES = {
     "pullback.torch.special": "pullback.torch.special",
     "pullback.torch.nn.functional": "pullback.torch.nn.functional",
     "pullback": "pullback.namespaces.array_api",
-    "pullback.linalg": "pullback.namespaces.linalg",
+    "pullback.linalg": "pullback.linalg",
 }
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from pullback.core import arrays
 from pullback.ops.complexes import abs_
 from pullback.ops.elementary import cos, sin, sqrt
 from pullback.ops.registry import Make, Sample
 from pullback.ops.samples import singles
 from pullback.ops.selection import where
+from pullback.ops.special.carlson import elliprd
 from pullback.ops.special.family import special
 from pullback.ops.special.hypergeometric import hyp2f1
 
@@ -36,6 +38,7 @@ ellipe: Any = special(
     m=lambda m: -math.pi / 8 * hyp2f1(0.5, 1.5, 2, m),
 )
 
+_LAST = 0.95
 _NEAR, _TERMS = 0.05, 16  # the series leaves out terms of order 0.05**16
 
 
@@ -76,8 +79,13 @@ def _samples(make: Make) -> Any:
 
 
 def slope_of_first_kind(phi: Any, m: Any) -> Any:
-    """``∂F/∂m``, also near m = 0."""
-    return _in_m(phi, m, -0.5, _of_first_kind)
+    """``∂F/∂m``, also near m = 0; near m = 1 the formula cancels, and ``sin³φ R_D(cos²φ, 1, 1 - m sin²φ) / 6`` is it."""
+    last = (m > _LAST) & (abs_(phi) < math.pi / 2)
+    if not arrays.anywhere(last):
+        return _in_m(phi, m, -0.5, _of_first_kind)
+    s, c = sin(where(last, phi, 0.5)), cos(where(last, phi, 0.5))
+    by_carlson = s**3 / 6 * elliprd(c * c, 1.0, 1 - where(last, m, 0.5) * s * s)
+    return where(last, by_carlson, _in_m(where(last, 0.5, phi), where(last, 0.5, m), -0.5, _of_first_kind))
 
 
 ellipkinc: Any = special(

@@ -76,24 +76,38 @@ voigt_profile: Any = special(
     gamma=lambda x, sigma, gamma: -imag(_of_voigt(x, sigma, gamma, 1)),
 )
 
+
 # ------------------------------------------------------------------------------------------------------------ Legendre
+def _legendre_slope(m: Any, v: Any, x: Any, f: Any) -> Any:
+    """By the recurrence in v, 0/0 at the ends; of m = 0 by ``Pᵥ = F(-v, v + 1; 1; (1 - x)/2)``, which is exact at 1."""
+    plain = m == 0
+    series = v * (v + 1) / 2 * hyp2f1(1 - v, v + 2, 2.0, (1 - x) / 2)
+    inside = where(plain, 0.5, x)
+    return where(plain, series, (v * inside * f - (v + m) * lpmv(m, v - 1, inside)) / (inside * inside - 1))
+
+
 lpmv: Any = special(
     "lpmv(m, v, x)",
     "``Pᵥᵐ(x)``, between -1 and 1.  df/dx = (v x f - (v + m) Pᵥ₋₁ᵐ(x)) / (x² - 1)  (DLMF 14.10.5)",
     last([(1, 2.0), (0, 1.5), (2, 3.0)], -0.7, 0.7),
     m=WHOLE,
     v=NO_CLOSED_FORM,
-    x=lambda m, v, x, f: (v * x * f - (v + m) * lpmv(m, v - 1, x)) / (x * x - 1),
+    x=_legendre_slope,
 )
 
 
 # ------------------------------------------------------------------------------------------------------------- a mean
 def _slope_of_mean(a: Any, b: Any, f: Any, other: Any, sign: float) -> Any:
-    """Of ``π/4 (a + b) / K(m)`` with ``m = ((a - b)/(a + b))²``."""
+    """Of ``π/4 (a + b) / K(m)`` with ``m = ((a - b)/(a + b))²``; where one is 0 the mean is 0, and its slope in it infinite."""
+    edge = a * b == 0
+    own = where(edge & (other != 0), a if sign > 0 else b, 1.0)
+    infinite = where(other == 0, 0.0, 1 / own)  # in the argument that is 0
+    a, b, f = where(edge, 1.0, a), where(edge, 1.0, b), where(edge, 1.0, f)
+    other = where(edge, 1.0, other)
     s, d = a + b, a - b
     m = (d / s) * (d / s)
     in_m = math.pi / 8 * hyp2f1(1.5, 1.5, 2.0, m)
-    return f / s - f / ellipk(m) * in_m * sign * 4 * other * d / (s * s * s)
+    return where(edge, infinite, f / s - f / ellipk(m) * in_m * sign * 4 * other * d / (s * s * s))
 
 
 agm: Any = special(
