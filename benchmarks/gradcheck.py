@@ -1,7 +1,6 @@
 """gradcheck of a linear map with a 1,000 by 1,000 matrix: time and memory, beside torch's slow gradcheck.
 
-    python benchmarks/gradcheck.py            # torch is left out where it is not installed
-    python benchmarks/gradcheck.py --size 300
+`--size 300` takes a smaller one.  torch is left out where it is not installed.
 """
 
 import argparse
@@ -21,7 +20,9 @@ def measure(library: str, size: int) -> None:
     rng = np.random.default_rng(0)
     matrix = torch.tensor(rng.standard_normal((size, size)))
     x = torch.tensor(rng.standard_normal(size), requires_grad=True)
-    torch.autograd.gradcheck(lambda t: matrix[:5, :5] @ t, (x[:5].detach().requires_grad_(),))  # whatever is loaded late
+    torch.autograd.gradcheck(
+        lambda t: matrix[:5, :5] @ t, (x[:5].detach().requires_grad_(),)
+    )  # whatever is loaded late
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
     passed = torch.autograd.gradcheck(lambda t: matrix @ t, (x,))

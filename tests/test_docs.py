@@ -40,6 +40,7 @@ import pullback as pb
 import pullback.torch
 from pullback.core.primitive_node import PrimitiveNode
 from pullback.core.pulling import FunctionNode
+from pullback.doors import numpy as numpy_door
 from pullback.ops.examples import EXAMPLES
 from pullback.ops.registry import ATTRIBUTES, REGISTRY
 from test_every_op import CHECKS
@@ -266,7 +267,10 @@ def same_numbers(found: Any, expected: Any) -> bool:
 @pytest.fixture(autouse=True)
 def registry_as_before(tmp_path, monkeypatch):
     """What a page registers is forgotten, and what it writes goes to a folder of its own."""
-    tables: list[tuple[dict[str, Any], dict[str, Any]]] = [(t, dict(t)) for t in (REGISTRY, ATTRIBUTES, EXAMPLES)]
+    numpy_door.fill()  # the tables as they are when anything is in them
+    tables: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        (t, dict(t)) for t in (REGISTRY, ATTRIBUTES, EXAMPLES, numpy_door.UFUNCS, numpy_door.FUNCTIONS)
+    ]
     monkeypatch.chdir(tmp_path)
     yield
     for table, before in tables:

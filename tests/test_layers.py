@@ -111,7 +111,7 @@ LAZY: dict[tuple[str, str], str] = {
     ("core.outputs", "core.rules"): "only the wording of an error needs it",
     ("check", "check.whole"): "gradcheck does without the probes",
     ("check.verdicts", "check.reports.text"): "a report says itself in words only when it is printed",
-    ("namespaces.array_api", "namespaces.fft"): "an extension that most programs never name",
+    ("namespaces.array_api", "fft"): "an extension that most programs never name",
     ("namespaces.array_api", "namespaces.special"): "120 operators that most programs never name",
 }
 

@@ -215,6 +215,25 @@ def test_names_of_operators():
         create_selective_checkpoint_contexts([torch.nn.functional.cross_entropy])
 
 
+def test_operators_by_the_names_of_the_dispatcher(monkeypatch):
+    """A policy as it is written for torch."""
+    runs = Runs(monkeypatch, Matmul)
+    x, w = inputs()
+    keep = {torch.ops.aten.mm.default, torch.ops.aten.sin.default}
+    assert torch.ops.aten.mm == Matmul
+
+    def policy(context, operator, *args, **kwargs):
+        return CheckpointPolicy.MUST_SAVE if operator in keep else CheckpointPolicy.PREFER_RECOMPUTE
+
+    y = checkpoint(block, x, w, use_reentrant=False, context_fn=lambda: create_selective_checkpoint_contexts(policy))
+    y.sum().backward()
+    assert runs.count == 2
+    np.testing.assert_array_equal(w.grad.numpy(), expected()[1])
+    create_selective_checkpoint_contexts([torch.ops.aten.mm.default, torch.ops.aten.exp])
+    with pytest.raises(AttributeError, match="no single operator"):
+        torch.ops.aten.scaled_dot_product_attention  # noqa: B018
+
+
 def test_outside_of_a_checkpoint_the_contexts_change_nothing():
     first, second = create_selective_checkpoint_contexts([torch.matmul])
     x, w = inputs()

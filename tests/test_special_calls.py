@@ -262,3 +262,15 @@ def test_out_takes_no_part_in_the_graph():
     for f in (torch.logit, torch.special.spherical_bessel_j0, lambda x, out: torch.polygamma(1, x, out=out)):
         assert f(torch.tensor([0.5, 0.5]), out=out) is out
     assert torch.mvlgamma(torch.tensor([2.0, 2.0]), 2, out=out) is out
+
+
+def test_forward_mode_refuses_what_backward_refuses():
+    """The tangent of an order is refused with the same words; that of the argument beside it is given."""
+    from pullback.autograd.forward_ad import dual_level, make_dual, unpack_dual
+
+    order, x, one = pb.tensor(1.0), pb.tensor(0.5), pb.tensor(1.0)
+    with dual_level():
+        found = unpack_dual(pb.special.jv(order, make_dual(x, one))).tangent
+        assert abs(found.item() - (pb.special.j0(x) - pb.special.jv(2.0, x)).item() / 2) < 1e-15
+        with pytest.raises(pb.DerivativeRefused, match="jv with respect to v is refused"):
+            pb.special.jv(make_dual(order, one), x)

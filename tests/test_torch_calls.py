@@ -44,7 +44,7 @@ def run(library, call):
     """What a line computes, and the leaves that it names."""
     names = tensors(library)
     leaves = {name: names[name] for name in LEAVES if re.search(rf"(?<![\w.]){name}\b", call)}
-    scope = {"torch": library, "F": library.nn.functional, "np": np, "fixed": fixed(library), **names}
+    scope = {"torch": library, "F": library.nn.functional, "np": np, "fixed": fixed(library), "train": train, **names}
     *statements, last = [part.strip() for part in call.split(";")]
     if "=" in last and re.match(r"[\w.]+ = ", last):
         statements, last = [*statements, last], "None"
@@ -67,6 +67,20 @@ def fixed(library):
         return module
 
     return numbered
+
+
+def train(module, optimizer, x, steps=4):
+    """The parameters after some steps towards a small result."""
+
+    def closure():
+        optimizer.zero_grad()
+        loss = ((module(x.detach()) - 0.3) ** 2).sum()
+        loss.backward()
+        return loss
+
+    for _ in range(steps):
+        optimizer.step(closure)
+    return [parameter.detach() for parameter in module.parameters()]
 
 
 def flat(value):

@@ -746,3 +746,45 @@ def test_arrays_of_another_library(library):
     same(np.asarray(found._array), expected)
     hessian = pb.vmap(pb.hessian(f), in_dims=(None, 0))(w, x)
     same(np.asarray(hessian._array), loop(lambda row: pb.hessian(f)(pb.tensor(W), row), pb.tensor(X)), 1e-10)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [lambda m: m.diagonal().fill_(2.0), lambda m: m.diagonal(1).mul_(3.0), lambda m: m.flip(0).fill_(2.0)],
+    ids=["diagonal", "upper diagonal", "flip"],
+)
+def test_writes_into_a_diagonal_reach_the_matrix_and_into_a_flipped_copy_do_not(write):
+    def written(x):
+        m = x * x
+        write(m)
+        return m
+
+    x = torch.tensor(np.arange(1.0, 13.0).reshape(3, 2, 2)).requires_grad_()
+    expected = torch.stack([written(one) for one in x])
+    found = torch.vmap(written)(x)
+    assert (found == expected).all()
+    weights = torch.tensor(np.arange(12.0).reshape(3, 2, 2))
+    of_found, of_expected = (torch.autograd.grad((weights * y).sum(), x)[0] for y in (found, expected))
+    assert (of_found == of_expected).all()
+
+
+def test_memory_is_handed_on_only_by_what_nobody_holds():
+    """Large values of a batch are used again; what somebody still sees keeps its numbers."""
+    x = np.random.default_rng(0).normal(size=(300, 200))
+    held = []
+
+    def f(row):
+        y = pb.sin(row)
+        held.append(y)
+        part = (row * 2)[3:7]
+        held.append(part)
+        z = y * 3 + row * 2 - y * y
+        return z, part
+
+    found, part = pb.vmap(f)(x)
+    for _ in range(5):
+        pb.vmap(lambda row: pb.cos(row) * 5 - row + 1)(x)
+    same(found, np.sin(x) * 3 + x * 2 - np.sin(x) ** 2)
+    same(part, (x * 2)[:, 3:7])
+    same(held[0]._array.value, np.sin(x))
+    same(held[1]._array.value, (x * 2)[:, 3:7])

@@ -5,7 +5,7 @@ from typing import Any as _Any
 
 import numpy as _numpy  # noqa: F401 - first: imported halfway through the package it takes a fifth longer
 
-from pullback import autograd, doors
+from pullback import autograd, doors, linalg
 from pullback.core.errors import DerivativeRefused
 from pullback.core.function import Function, once_differentiable
 from pullback.core.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
@@ -13,16 +13,15 @@ from pullback.core.primitive import Primitive
 from pullback.core.tensor import Tensor
 from pullback.doors.numpy import open_door as _open_door
 from pullback.namespaces import array_api as _array_api
-from pullback.namespaces import linalg
 from pullback.ops.bind import bind as _bind
 from pullback.ops.creation import tensor
 from pullback.transforms import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp, vmap
 
 if _TYPE_CHECKING:
-    from pullback import bridges, check, draw, implicit
+    from pullback import bridges, check, draw, fft, implicit
     from pullback.check import GradcheckError, gradcheck, gradgradcheck
     from pullback.draw import make_dot
-    from pullback.namespaces import fft, special
+    from pullback.namespaces import special
 
 _bind(_array_api)
 _open_door(Tensor)
@@ -71,7 +70,7 @@ _LATE = {
     "bridges": "pullback.bridges",
     "check": "pullback.check",
     "draw": "pullback.draw",
-    "fft": "pullback.namespaces.fft",
+    "fft": "pullback.fft",
     "gradcheck": "pullback.check",
     "gradgradcheck": "pullback.check",
     "implicit": "pullback.implicit",

@@ -31,6 +31,7 @@ PLACES = {
     "torch.amp": torch.amp,
     "torch.testing": torch.testing,
     "torch.utils.checkpoint": torch.utils.checkpoint,
+    "torch.optim": torch.optim,
     "torch.random": torch.random,
 }
 KERNELS = re.compile(
@@ -43,7 +44,7 @@ KERNELS = re.compile(
     r"Profiler|Kineto|kineto|profiler|record_stream|int\d|uint\d|bit$|jagged|classproperty|factory_|legacy_contiguous|thread_safe|slice_inverse|get_device_module|"
     r"capture_logs|check_backward_val|noop_context|tree_map|set_override|region_act|set_warn_on_acc|convert_conv|fuse_|skip_init|"
     r"is_tensor_like|is_view_replay|enforce_grad|debug_unwrap|replace_all|.*_device_states|create_selective|set_checkpoint|"
-    r"embedding_renorm|empty_quantized|empty_permuted|profile"
+    r"swap_in_|embedding_renorm|empty_quantized|empty_permuted|profile"
 )
 
 
@@ -52,7 +53,7 @@ def belongs(place, name, value):
         return place == "torch.autograd" and name == "Variable"
     if name.startswith("_") or KERNELS.match(name) or inspect.ismodule(value):
         return False
-    if name[0].isupper() and not (place == "torch.nn" and inspect.isclass(value)):
+    if name[0].isupper() and not (place in ("torch.nn", "torch.optim") and inspect.isclass(value)):
         return name in {"Tensor", "Size", "Generator", "Function", "Variable", "GradcheckError"} or name.endswith(
             "Tensor"
         )

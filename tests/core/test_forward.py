@@ -10,6 +10,7 @@ import pullback as pb
 import pullback.autograd.forward_ad as fw
 from pullback.autograd import grad
 from pullback.core.dual import OPEN
+from pullback.core.errors import DerivativeRefused
 
 
 def leaf(value, requires_grad=False):
@@ -944,3 +945,24 @@ def test_containers_on_ctx_keep_the_tangents_of_inputs_beside_recomputed_values(
         x, y = dual(3.0, 1.0, requires_grad=True), dual(5.0, 10.0, requires_grad=True)
         gx, gy = grad(Cubic.apply(x, y), (x, y), create_graph=True)
         assert (tangent(gx), tangent(gy)) == (2 * 5.0 + 2 * 3.0 * 10.0, 2 * 3.0)
+
+
+@pytest.mark.parametrize("level", ["plain", "recorded"])
+@pytest.mark.parametrize(
+    "rule",
+    [lambda g: pb.clip(g, -0.8, 0.8), lambda g: g / pb.sum(abs(g)), lambda g: g * 0 + 1, lambda g: g * g],
+    ids=["clipped", "normalised", "constant", "squared"],
+)
+def test_a_backward_that_is_not_linear_in_its_cotangent_tells_of_no_tangent(rule, level):
+    F = function(lambda ctx, x: x * 1, lambda ctx, g: rule(g))
+    with fw.dual_level():
+        x = dual([3.0, 4.0], [1.0, 10.0], requires_grad=level == "recorded")
+        with pytest.raises(DerivativeRefused, match="not linear in its cotangent"):
+            F.apply(x)
+
+
+def test_a_backward_that_is_linear_in_its_cotangent_tells_of_a_tangent_whatever_its_slope():
+    F = function(lambda ctx, x: pb.sqrt(x) * 1, lambda ctx, g: g * pb.asarray([np.inf, 1e-12, -3.0, 0.0]))
+    with fw.dual_level():
+        y = F.apply(dual([0.0, 4.0, 1.0, 2.0], [1.0, 10.0, 2.0, 3.0]))
+        np.testing.assert_allclose(fw.unpack_dual(y).tangent.numpy(), [np.inf, 1e-11, -6.0, 0.0])

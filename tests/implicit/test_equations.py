@@ -321,3 +321,37 @@ def _declared(a, b):
 def test_solution_refuses_what_is_none():
     with pytest.raises(ValueError, match="y does not satisfy the condition"):
         implicit.solution(lambda y, a: y * y - a, 3.1, 9.0)
+
+
+# -------------------------------------------------------------------------------------------------------------- together
+def test_solvers_within_solvers():
+    """A minimum over a root, an integral of a root, a root of an integral; parameters handed over or captured."""
+
+    def bilevel(a):
+        return implicit.minimize(lambda y: (implicit.root(cubic, 1.0, y * a) - 0.8) ** 2 + 0.1 * y**2, 1.0).x
+
+    def mean_root(a):
+        return implicit.quad(lambda x, a: implicit.root(cubic, 1.0, a + x), 0.0, 1.0, a, epsrel=1e-12)
+
+    def level(a):
+        return implicit.root(lambda b, a: implicit.quad(lambda x: pb.exp(a * x), 0.0, b) - 1.0, 0.7, a)
+
+    check_orders(bilevel, 1.5, orders=2)
+    check_orders(mean_root, 1.5, orders=1)
+    assert level(0.5) == pytest.approx(2 * np.log(1.5))  # (exp(a b) - 1) / a = 1
+    check_orders(level, 0.5, orders=2)
+
+
+def test_torch_func():
+    import pullback.torch as torch
+
+    a = torch.tensor(2.0, dtype=torch.float64)
+
+    def y(a):
+        return implicit.root(cubic, 1.0, a)
+
+    for transform in (torch.func.hessian, lambda f: torch.func.jacrev(torch.func.jacfwd(f))):
+        assert transform(y)(a).item() == pytest.approx(-6 / 64)
+    np.testing.assert_allclose(
+        torch.vmap(torch.func.grad(y))(torch.tensor([2.0, 10.0]).double()).numpy(), [1 / 4, 1 / 13]
+    )

@@ -313,7 +313,8 @@ def test_hooks_that_are_entered_or_left_while_unpacking_do_no_harm(torch, misuse
 
     thread = threading.Thread(target=run)
     thread.start()
-    thread.join()
+    thread.join(timeout=60)
+    assert not thread.is_alive()
     assert grads == [pytest.approx(math.cos(1.0))] * 10
     assert errors == []
     b = torch.tensor(1.0, requires_grad=True)

@@ -69,6 +69,7 @@ def operator_of(function: Any) -> Any:
     ValueError
         For a function that is composed of several operators.
     """
+    function = getattr(function, "operator", function)  # torch.ops.aten.mm
     if isinstance(function, type) and issubclass(function, (Primitive, Function)):
         return function
     name = function if isinstance(function, str) else getattr(function, "__name__", "")

@@ -48,10 +48,10 @@ class Batch:
         self.randomness = randomness
         LIVE.append(None)
 
-    def __del__(self) -> None:
-        LIVE.pop()
-        if not LIVE:
-            memory.trim()
+    def __del__(self, _live: Any = LIVE, _trim: Any = memory.trim) -> None:  # also when modules are gone
+        _live.pop()
+        if not _live:
+            _trim()
 
     def is_open(self) -> bool:
         """Whether the function that is mapped over this batch is running in this context."""
@@ -81,9 +81,9 @@ class Batched:
         self.batch = batch
         self.axis = axis
 
-    def __del__(self) -> None:
-        if self.value.__class__ is np.ndarray and self.value.size > LARGE:
-            memory.release(self.value)
+    def __del__(self, _array: Any = np.ndarray, _large: int = LARGE, _release: Any = memory.release) -> None:
+        if self.value.__class__ is _array and self.value.size > _large:
+            _release(self.value)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -67,7 +67,7 @@ def _is_foreign(value: Any) -> bool:
 def dtype_of(array: Array) -> Any:
     """The dtype of an array as a NumPy dtype object, whatever its library."""
     dtype = array.dtype
-    return dtype if dtype.__class__.__module__.startswith("numpy") else to_numpy_dtype(dtype)
+    return dtype if isinstance(dtype, np.dtype) else to_numpy_dtype(dtype)
 
 
 def to_numpy_dtype(dtype: Any) -> Any:
@@ -222,7 +222,8 @@ def behaves_like_numpy(array: Array) -> bool:
 
 def has_nan(array: Array) -> bool:
     """False where no number of an array of NumPy's, or of a batch of them, is NaN; from one sum."""
-    return bool(np.isnan(np.sum(behind(array))))
+    with np.errstate(all="ignore"):
+        return bool(np.isnan(np.sum(behind(array))))
 
 
 def everything(array: Array) -> Any:

@@ -184,8 +184,8 @@ class Call:
         for k in self.live:
             y = self.outputs[k]
             xp = arrays.namespace(y._array)
-            ones = xp.ones(y._array.shape, dtype=y._array.dtype)
-            seeds[k] = wrap(type(y), ones, None, (Primal(type(y), ones, None), 0))
+            seed = _uneven(y._array, xp)
+            seeds[k] = wrap(type(y), seed, None, (Primal(type(y), seed, None), 0))
         first = Pass(True, True, [a.edge for a in self.arguments])
         first.probing, first.linear = True, not connected
         try:
@@ -204,7 +204,25 @@ class Call:
             found = unmask(second.captured.get(edge))
             y = self.outputs[k]
             tangents[k] = zeros_like(y) if found is None else found if connected else wrap(type(y), found)
+        if not issubclass(self.operator, Primitive):
+            self._check_linear(pairs, [(seeds[k], tangents[k]) for k in targets])
         return tangents
+
+    def _check_linear(self, back: Any, ahead: Any) -> None:
+        """Both sides of ⟨Jᵀu, t⟩ = ⟨u, Jt⟩: a rule that is not linear in its cotangent tells of no tangent."""
+        sides = [_pairing(back), _pairing(ahead)]
+        if None in sides:
+            return
+        (a, size), (b, other) = sides  # type: ignore[misc]
+        if np.isfinite(a) and np.isfinite(b) and abs(a - b) > 1e-3 * (size + other):
+            name = self.operator.__name__
+            raise lesson(
+                DerivativeRefused,
+                f"{name} has no forward mode: it wrote no jvp, and its backward is not linear in its cotangent",
+                why="without jvp, backward is differentiated in its cotangent; that tells the tangent only where the gradient is "
+                "the cotangent times something. A rule that clips or normalises, say, is no derivative of forward.",
+                instead=f"write {name}.jvp(ctx, *tangents).",
+            )
 
     def _position(self, k: int) -> int:
         return self.outputs[k]._resolved()[1]
@@ -298,6 +316,27 @@ class Call:
                 why="a write into the view reaches the input, and has to reach the input's tangent too.",
                 instead="the same view in jvp as in forward; or a clone() in both.",
             )
+
+
+def _uneven(array: Any, xp: Any) -> Any:
+    """Cotangents to start from; of a size and unlike each other, so that a rule that is not linear shows it."""
+    steps = 0.6180339887498949 * (1 + np.arange(arrays.size(array))) % 1.0
+    uneven = xp.asarray((0.5 + steps).reshape(array.shape).astype(arrays.dtype_of(array)))
+    return xp.ones(array.shape, dtype=array.dtype) * uneven  # within a batch, each entry has ones of its own
+
+
+def _pairing(pairs: Any) -> tuple[float, float] | None:
+    """The sum of products of two lists of Tensors, and that of their sizes; ``None`` where no number can be told."""
+    total = size = 0.0
+    for a, b in pairs:
+        if a is None:
+            continue
+        if not isinstance(a._array, np.ndarray) or not isinstance(b._array, np.ndarray):
+            return None
+        with np.errstate(all="ignore"):
+            products = (a._array.conj() * b._array).real
+            total, size = total + float(products.sum()), size + float(np.abs(products).sum())
+    return total, size
 
 
 def _is_refusal(error: Exception) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import pullback.ops.all  # noqa: F401 - fills the registry
-from pullback.namespaces import linalg  # noqa: F401 - an extension, as an attribute
+from pullback import linalg  # noqa: F401 - an extension, as an attribute
 from pullback.namespaces.info import namespace_info
 from pullback.ops.registry import REGISTRY
 
@@ -41,7 +41,7 @@ def __getattr__(name: str) -> Any:
     """The extensions ``fft`` and ``special``, which are imported when they are first named."""
     module: Any
     if name == "fft":
-        from pullback.namespaces import fft as module
+        from pullback import fft as module
     elif name == "special":
         from pullback.namespaces import special as module
     else:

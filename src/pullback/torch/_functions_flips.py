@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.ops.shapes import Flip, swapaxes
 from pullback.torch._dims import along_an_axis, axis_of
@@ -15,6 +16,11 @@ class _Flip(Flip):
 
     node_name = "FlipBackward0"
     view = False
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, **options: Any) -> Any:
+        found = Flip.forward(ctx, x, **options)
+        return arrays.copy(found, ctx.xp) if hasattr(found, "batch") else found  # in a batch it would be a view
 
 
 @both("flip")

@@ -7,10 +7,16 @@ from typing import Any, NoReturn
 
 from pullback.core.errors import lesson
 
+_ADAM = "torch.optim.Adam; or a subclass of torch.optim.Optimizer with a step of its own."
+
 _INSTEAD = {
     "sparse_coo_tensor": "a dense Tensor, or a Function around scipy.sparse.",
     "sparse_csr_tensor": "a dense Tensor, or a Function around scipy.sparse.",
-    "optim": "scipy.optimize with pullback's gradients; or x.data -= lr * x.grad inside no_grad().",
+    **dict.fromkeys(
+        ("ASGD", "Adadelta", "Adafactor", "Adamax", "Muon", "NAdam", "RAdam", "Rprop", "SparseAdam"), _ADAM
+    ),
+    "lr_scheduler": 'group["lr"] *= factor for group in optimizer.param_groups.',
+    "GradScaler": "nothing: dtypes stay as they are.",
     "distributions": "scipy.stats, or the density written out.",
     "load": "numpy.load.",
     "save": "numpy.save, or pickle: Tensors can be pickled.",
@@ -39,7 +45,6 @@ _INSTEAD = {
     "svd_lowrank": "torch.linalg.svd, and its first columns.",
     "pca_lowrank": "torch.linalg.svd of the centred matrix.",
     "ctc_loss": "the recursion written with torch.logsumexp.",
-    "GradScaler": "nothing: dtypes stay as they are.",
     "Storage": "NumPy arrays.",
     "xpu": "NumPy arrays on the CPU.",
     "mps": "NumPy arrays on the CPU.",
@@ -89,7 +94,6 @@ _INSTEAD = {
     "to_mkldnn": "the Tensor itself.",
     "multi_head_attention_forward": "torch.nn.functional.scaled_dot_product_attention.",
     "hub": "nothing: there are no models here.",
-    "onnx": "PyTorch itself.",
     "export": "PyTorch itself.",
     "fx": "pullback.draw, which shows the graph that was recorded.",
     "quantize_per_tensor": "(x / scale).round() * scale.",
@@ -122,7 +126,7 @@ _PLACES = {
     "pullback.torch.special": "pullback.torch.special",
     "pullback.torch.nn.functional": "pullback.torch.nn.functional",
     "pullback": "pullback.namespaces.array_api",
-    "pullback.linalg": "pullback.namespaces.linalg",
+    "pullback.linalg": "pullback.linalg",
 }
 
 

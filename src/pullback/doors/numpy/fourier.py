@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pullback import fft as fft_namespace
 from pullback.doors.numpy.tools import arr, into, offers
-from pullback.namespaces import fft as fft_namespace
 
 #: The extension of the standard.
 fft: Any = fft_namespace

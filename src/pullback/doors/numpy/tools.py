@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from pullback import linalg as linalg_namespace
 from pullback.core.errors import lesson
 from pullback.core.primitive import wider
 from pullback.core.tensor import Tensor, wrap
 from pullback.doors.numpy import FUNCTIONS
 from pullback.namespaces import array_api
-from pullback.namespaces import linalg as linalg_namespace
 from pullback.ops.indexing import Key, getitem, key_of, read_at
 from pullback.ops.inplace import is_recorded, write_at
 

@@ -78,6 +78,7 @@ def special(
     for argument in arguments:
         if partials[argument].__class__ is Refused:
             doc += f"\n\nThe derivative in {argument} is refused: {partials[argument].why}"
+    refused = [partial.why for partial in partials.values() if partial.__class__ is Refused]
     operator = nary(name, run, {a: partials[a] for a in arguments}, doc, holomorphic=complex or holomorphic)
     call = _function(operator, name, arguments, defaults)
     return register(
@@ -89,7 +90,8 @@ def special(
         complex=complex,
         public=False,
         elementwise=True,
-        differentiable=any(partial.__class__ is not Refused for partial in partials.values()),
+        differentiable=len(refused) < len(partials),
+        reason="; ".join(dict.fromkeys(refused)).rstrip(".") if len(refused) == len(partials) else "",
     )
 
 

@@ -21,7 +21,7 @@ from pullback.torch._grad_modes import (
 )
 from pullback.torch._grad_modes import set_multithreading_enabled
 from pullback.torch._missing import refuse as _refuse
-from pullback.torch.autograd import forward_ad, function, functional, graph
+from pullback.torch.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph, profiler
 
 # the import makes the submodule an attribute of this package, and then puts the function of the same name in its place
 from pullback.torch.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
@@ -31,6 +31,7 @@ __all__ = [
     "Function",
     "GradcheckError",
     "Variable",
+    "anomaly_mode",
     "backward",
     "detect_anomaly",
     "enable_grad",
@@ -38,6 +39,7 @@ __all__ = [
     "function",
     "functional",
     "grad",
+    "grad_mode",
     "gradcheck",
     "gradgradcheck",
     "graph",
@@ -46,6 +48,7 @@ __all__ = [
     "is_multithreading_enabled",
     "no_grad",
     "once_differentiable",
+    "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",

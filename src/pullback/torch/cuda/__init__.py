@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.torch import amp
 from pullback.torch._missing import refuse as _refuse
+from pullback.torch.cuda import amp
 
 __all__ = ["amp", "device_count", "is_available"]
 

@@ -2,9 +2,11 @@
 
 # ruff: noqa: F401 - __all__ is what stands here at the end
 
+import sys as _sys
 from typing import Any
 
 from pullback.torch._missing import refuse as _refuse
+from pullback.torch.nn.modules import utils
 from pullback.torch.nn.modules.container import (
     ModuleDict,
     ModuleList,
@@ -34,11 +36,24 @@ from pullback.torch.nn.modules.layers import (
     Linear,
     PReLU,
     RMSNorm,
+    _BatchNorm,
+    _Convolution,
+    _InstanceNorm,
 )
+from pullback.torch.nn.modules.loss_base import _Loss, _WeightedLoss
 from pullback.torch.nn.modules.module import Module
 
 globals().update(_MODULES)
 __all__ = [name for name in globals() if name[0].isupper() and name != "Any"]
+
+
+_ConvNd = _Convolution
+#: The files of torch in which modules stand: the same names are found there.
+for _name in (
+    *("activation", "batchnorm", "conv", "distance", "dropout", "flatten", "fold", "instancenorm", "linear", "loss"),
+    *("normalization", "padding", "pixelshuffle", "pooling", "sparse", "upsampling"),
+):
+    _sys.modules[f"{__name__}.{_name}"] = globals()[_name] = _sys.modules[__name__]
 
 
 def __getattr__(name: str) -> Any:
