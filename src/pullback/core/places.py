@@ -175,9 +175,9 @@ def called_by_library(frame: Any) -> tuple[str, str] | None:
     names = []
     while frame is not None and _root(frame) == root:
         names.append(frame.f_code.co_name)
-        frame = frame.f_back
+        wrapped, frame = frame.f_locals.get("fun"), frame.f_back  # what SciPy's decorators call the function
     telling = [name for name in names if name not in _WRAPPERS and not name.endswith("_wrapper")]
-    return str(root), (telling or names)[-1]
+    return str(root), (telling or [getattr(wrapped, "__name__", names[-1])])[-1]
 
 
 def is_numpys(frame: Any) -> bool:
