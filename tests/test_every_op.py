@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import pullback as pb
+from every_operator import REGISTRY
 from numeric import (
     Call,
     along,
@@ -40,13 +41,7 @@ from pullback.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from pullback.core.engine import Pass
 from pullback.core.graph import LEAF_NUMBER
 from pullback.core.tensor import Tensor
-from pullback.doors import numpy as numpy_door
-from pullback.ops.registry import REGISTRY, Record, samples_of
-
-numpy_door.fill()  # registers the operators that only this door needs
-assert pb.special  # and this the special functions
-assert pb.implicit  # and this what solvers find
-import pullback.torch.nn.functional  # noqa: E402 - and this those of neural networks
+from pullback.ops.registry import Record, samples_of
 
 CHECKS: dict[str, tuple[Callable[[Record], None], Callable[[Record], bool]]] = {}
 

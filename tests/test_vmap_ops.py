@@ -14,17 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import pullback as pb
+from every_operator import REGISTRY
 from numeric import Call, bare, directions_like, inner, pull, size_of, tensors, with_gradient
 from pullback.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from pullback.batching import looping, mapped
 from pullback.core.tensor import Tensor
-from pullback.doors import numpy as numpy_door
-from pullback.ops.registry import REGISTRY, Record, samples_of
-
-numpy_door.fill()
-assert pb.special
-assert pb.implicit
+from pullback.ops.registry import Record, samples_of
 
 SIZE = 3
 CHECKS: dict[str, Callable[[Many], None]] = {}
