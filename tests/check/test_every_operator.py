@@ -13,8 +13,22 @@ from pullback.ops.registry import REGISTRY, samples_of
 
 pytestmark = pytest.mark.slow
 
-#: What an operator is excused from, with the reason.
-EXCUSED = {}
+_FAR_OUT = "SciPy's own values or slopes are NaN that far out"
+#: What an operator is excused from, with the reason; an excuse that is not needed fails.
+EXCUSED = {
+    "special.besselpoly": "at 800 the slope is 5e306, and overflows on the way",
+    "special.binom": "at -800 gamma functions overflow on the way",
+    "special.elliprj": "at p = -1 the integral is a principal value, whose slope the rule does not give",
+    "special.it2struve0": "its slope -H0(x)/x is written with x in the denominator, also at 0",
+    "special.nctdtr": _FAR_OUT,
+    "special.nctdtrit": _FAR_OUT,
+    **{
+        f"special.mathieu_mod{kind}m{number}_{part}": _FAR_OUT
+        for kind in ("ce", "se")
+        for number in (1, 2)
+        for part in ("f", "df")
+    },
+}
 
 
 def _operators():
@@ -36,5 +50,6 @@ def test_no_fault(record, sample):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         report = check(call, sample.args, library="pullback")
-    names = [fault.name for fault in report.faults if (record.name, fault.name) not in EXCUSED]
-    assert not names, str(report)
+    names = [fault.name for fault in report.faults]
+    assert bool(names) is (record.name in EXCUSED), str(report)
+    assert set(names) <= {"nan-gradient", "overflow"}, str(report)

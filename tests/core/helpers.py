@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import warnings
 from collections import Counter
 from contextlib import contextmanager
 
@@ -72,7 +73,9 @@ def without_gc():
 
 def alive(*kinds):
     """How many instances of these classes exist."""
-    return sum(isinstance(thing, kinds) for thing in gc.get_objects())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a thing of some library may warn when it is asked for its class
+        return sum(isinstance(thing, kinds) for thing in gc.get_objects())
 
 
 def calls_of(action):

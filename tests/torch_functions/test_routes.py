@@ -100,12 +100,14 @@ def keeps_graph(call: Call) -> Call:
     return lambda *xs: KeepsGraph.apply(call, *xs)
 
 
+#: A result that is marked as not differentiable: the Function around it, which marks nothing, gives it a gradient.
+MARKS_A_RESULT = {"binary active"}
 ROUTES = {
     "checkpointed": (checkpointed, IN_PLACE),
     "packed": (packed, set()),
     "of views": (of_views, set()),
-    "inside a function": (inside, IN_PLACE),
-    "graph on ctx": (keeps_graph, IN_PLACE | WRITES_INTO_NUMPY),
+    "inside a function": (inside, IN_PLACE | MARKS_A_RESULT),
+    "graph on ctx": (keeps_graph, IN_PLACE | WRITES_INTO_NUMPY | MARKS_A_RESULT),
 }
 
 
