@@ -115,7 +115,10 @@ def test_a_hook_on_all_gradients_is_called_once_per_pass(torch):
 
 
 @entry("K", "multi_grad_all_hooks")
-def test_a_pass_that_failed_leaves_no_state_for_the_next(torch):
+def test_a_pass_that_failed_leaves_no_state_for_the_next(torch, here):
+    if not here:
+        pytest.skip("torch's own engine sometimes never returns from this program")
+
     class Fails(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):

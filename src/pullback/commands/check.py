@@ -106,15 +106,16 @@ def _limit(seconds: float) -> Iterator[None]:
     """Raise TimeoutError in this thread after some seconds, also in the middle of a user's endless loop."""
     import _thread
 
-    expired = threading.Event()
+    expired, done = threading.Event(), threading.Event()
 
     def interrupt() -> None:
-        expired.set()
-        _thread.interrupt_main()
+        pause = seconds
+        while not done.wait(pause):  # again and again: one interrupt can be lost, as in a finaliser
+            expired.set()
+            _thread.interrupt_main()
+            pause = 0.5
 
-    timer = threading.Timer(seconds, interrupt)
-    timer.daemon = True
-    timer.start()
+    threading.Thread(target=interrupt, daemon=True).start()
     try:
         yield
     except KeyboardInterrupt:
@@ -122,7 +123,7 @@ def _limit(seconds: float) -> Iterator[None]:
             raise TimeoutError from None
         raise
     finally:
-        timer.cancel()
+        done.set()
 
 
 # -------------------------------------------------------------------------------------------------------------- the work
