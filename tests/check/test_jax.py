@@ -1,4 +1,4 @@
-"""``jax.custom_vjp`` functions are examined as they are."""
+"""``jax.custom_vjp`` functions are examined as they are, in double precision whatever JAX is set to."""
 
 import numpy as np
 import pytest
@@ -6,15 +6,6 @@ import pytest
 from pullback.check import check
 
 pytestmark = pytest.mark.jax
-
-
-@pytest.fixture(autouse=True)
-def _double():
-    jax = pytest.importorskip("jax")
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", before)
 
 
 def _square(slope):

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from pullback.batching.batched import Batch, Batched, batch_of, namespace_for, padded, within
+from pullback.batching.batched import Batched, batch_of, namespace_for, padded, within
 from pullback.batching.elementwise import again, named
 
 #: Reductions over one axis, several, or all.
@@ -156,11 +156,6 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
     wanted = xp.expand_dims(wanted, axis=-1)
     before = line < wanted if side == "left" else line <= wanted
     return again(xp.count_nonzero(before, axis=len(wanted.shape) - 1), batch)
-
-
-def concerning(batch: Batch, *values: Any) -> bool:
-    """Whether any of the values belongs to the batch."""
-    return batch_of(values) is batch
 
 
 RULES: dict[str, Callable[..., Any]] = {

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from pullback.check.inputs import BadInputs
-from pullback.check.probing import Outcome, Specimen
+from pullback.check.numeric import central
+from pullback.check.probing import Outcome, Specimen, jacobian
 from pullback.check.probing.outcome import Fault
 
 _ALLOWED = (
@@ -60,17 +61,12 @@ def compare_by_hand(specimen: Specimen, formula: str) -> Outcome:
 
 
 def _differences(specimen: Specimen, position: int) -> np.ndarray:
+    slopes = [
+        central(jacobian.line(specimen, position, direction), 1e-6 * max(1.0, abs(value))).sum()
+        for direction, value in jacobian.directions(specimen, position)
+    ]
     base = specimen.arguments[position]
-    found = np.zeros(base.shape)
-    for index in np.ndindex(base.shape):
-        step = 1e-6 * max(1.0, abs(float(base[index].real)))
-        moved = []
-        for sign in (1, -1):
-            array = base.copy()
-            array[index] += sign * step
-            moved.append(specimen.values(specimen.moved(position, array)).sum())
-        found[index] = (moved[0] - moved[1]) / (2 * step)
-    return found
+    return np.array(slopes[: base.size]).reshape(base.shape)
 
 
 def _evaluate(formula: str, specimen: Specimen) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from pullback.check.byhand import compare_by_hand
@@ -10,7 +11,7 @@ from pullback.check.probing import Outcome
 from pullback.check.smallest import shrink
 from pullback.check.targets import load
 from pullback.check.verdicts import Report
-from pullback.check.whole import chosen, prepare, run_probe
+from pullback.check.whole import chosen, prepare, remote, run_probes
 
 
 def examine(
@@ -32,17 +33,8 @@ def examine(
     report, specimen = prepare(target, inputs, order, seed, library)
     if specimen is None:
         return report
-    if pool is not None:
-        tasks = [pool.submit(_elsewhere, text, inputs, order, seed, library, name) for name in names]
-        for name, task in zip(names, tasks, strict=True):
-            report.outcomes.append(task.result())
-            progress(name)
-    else:
-        for name in names:
-            progress(name)
-            report.outcomes.append(run_probe(name, specimen))
-            if report.outcomes[-1].ends_it:
-                break
+    submit = None if pool is None else partial(pool.submit, _elsewhere, text, inputs, order, seed, library)
+    report.outcomes = run_probes(names, specimen, submit, progress)
     if expected:
         report.outcomes.append(compare_by_hand(specimen, expected))
     for outcome in report.outcomes:
@@ -55,5 +47,4 @@ def examine(
 def _elsewhere(text: str, inputs: Any, order: int, seed: int, library: str, name: str) -> Outcome:
     """One probe in another process, which imports the target itself."""
     ((_, target),) = load(text)
-    _, specimen = prepare(target, inputs, order, seed, library)
-    return run_probe(name, specimen) if specimen is not None else Outcome(name, "inconclusive")
+    return remote(target, inputs, order, seed, library, name)

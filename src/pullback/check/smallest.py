@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,7 @@ def shrink(specimen: Specimen, probe: str, fault: Fault, tries: int = 60) -> str
         outcome = Outcome(probe)
         try:
             with np.errstate(all="ignore"):
-                PROBES[probe].look(replace(specimen.with_arguments(arguments), level=1), outcome)
+                PROBES[probe].look(specimen.with_arguments(arguments), outcome)
         except Exception:
             return False
         return any(found.name == fault.name for found in outcome.faults)

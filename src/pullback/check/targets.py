@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pullback.check.probing.outcome import first_line
+
 
 class BadTarget(Exception):
     """Why a target cannot be examined, in one sentence."""
@@ -62,7 +64,7 @@ def _file(place: str) -> Any:
         del sys.modules[name]
         if isinstance(error, KeyboardInterrupt):
             raise
-        raise BadTarget(f"{place} cannot be imported: {type(error).__name__}: {_line(error)}") from None
+        raise BadTarget(f"{place} cannot be imported: {type(error).__name__}: {first_line(error, 200)}") from None
     finally:
         sys.path.remove(str(path.parent))
     return module
@@ -73,11 +75,11 @@ def _module(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise BadTarget(f"{name} cannot be imported: {_line(error)}") from None
+        raise BadTarget(f"{name} cannot be imported: {first_line(error, 200)}") from None
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
-        raise BadTarget(f"{name} cannot be imported: {type(error).__name__}: {_line(error)}") from None
+        raise BadTarget(f"{name} cannot be imported: {type(error).__name__}: {first_line(error, 200)}") from None
     finally:
         sys.path.remove("")
 
@@ -100,7 +102,3 @@ def _is_function(value: Any, module: Any) -> bool:
     if inspect.isclass(value) and value.__module__ == module.__name__:
         return any(base.__name__ in {"Function", "Primitive"} for base in value.__mro__[1:]) and hasattr(value, "apply")
     return type(value).__name__ in {"custom_vjp", "custom_jvp"}
-
-
-def _line(error: BaseException) -> str:
-    return (str(error).splitlines() or [""])[0][:200]

@@ -7,13 +7,14 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pullback.check.inputs import declared, proposed
 from pullback.check.probing import ORDER, PROBES, Outcome, Specimen
-from pullback.check.probing.outcome import Fault
+from pullback.check.probing.outcome import Fault, first_line
 from pullback.check.probing.specimen import plain
 from pullback.check.source import findings_of
 from pullback.check.verdicts import CheckFailed, Report
@@ -85,16 +86,8 @@ def check(
     report, specimen = prepare(fn, inputs, order, seed, library)
     if specimen is None:
         return report
-    if executor is not None:
-        jobs = [executor.submit(_remote, fn, inputs, order, seed, library, name) for name in names]
-        report.outcomes = [job.result() for job in jobs]
-        return report
-    for name in names:
-        if progress is not None:
-            progress(name)
-        report.outcomes.append(run_probe(name, specimen))
-        if report.outcomes[-1].ends_it:
-            break
+    submit = None if executor is None else partial(executor.submit, remote, fn, inputs, order, seed, library)
+    report.outcomes = run_probes(names, specimen, submit, progress)
     return report
 
 
@@ -140,11 +133,11 @@ def prepare(
         name=report.name,
         argument_names=_argument_names(fn),
         once=_once(fn),
-        settings={"findings": findings},
+        findings=findings,
     )
     report.inputs = specimen.shown()
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        with warnings.catch_warnings(), np.errstate(all="ignore"), world.running():
             warnings.simplefilter("ignore")
             specimen.first.outputs  # noqa: B018 - runs forward once
     except Exception as error:
@@ -152,7 +145,7 @@ def prepare(
             error
         ):  # it writes into its arguments, which must not be leaves then
             return report, _on_copies(specimen, report)
-        text = (str(error).splitlines() or [""])[0][:200]
+        text = first_line(error, 200)
         outcome = Outcome("forward")
         name = (
             "input-written" if "mark_dirty" in "".join([text, *getattr(error, "__notes__", ())]) else "forward-raises"
@@ -190,22 +183,41 @@ def _split(given: Sequence[Any], world: Any) -> tuple[tuple[Any, ...], tuple[int
     return tuple(arguments), tuple(wanted)
 
 
+def run_probes(
+    names: Sequence[str],
+    specimen: Specimen,
+    submit: Callable[[str], Any] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> list[Outcome]:
+    """The outcomes of some probes: one after the other up to what ends it, or each a task that `submit` makes."""
+    tasks = {name: submit(name) for name in names} if submit is not None else {}
+    outcomes: list[Outcome] = []
+    for name in names:
+        if progress is not None:
+            progress(name)
+        outcomes.append(tasks[name].result() if tasks else run_probe(name, specimen))
+        if outcomes[-1].ends_it and not tasks:
+            break
+    return outcomes
+
+
 def run_probe(name: str, specimen: Specimen) -> Outcome:
     """One probe; what goes wrong inside it ends there."""
     outcome = Outcome(name)
     start = time.perf_counter()
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        with warnings.catch_warnings(), np.errstate(all="ignore"), specimen.world.running():
             warnings.simplefilter("ignore")
             PROBES[name].look(specimen, outcome)
     except Exception as error:
-        text = (str(error).splitlines() or [""])[0][:200]
+        text = first_line(error, 200)
         outcome.unsure(f"the probe could not go on: {type(error).__name__}: {text}")
     outcome.seconds = time.perf_counter() - start
     return outcome
 
 
-def _remote(fn: Any, inputs: Any, order: int, seed: int, library: str, name: str) -> Outcome:
+def remote(fn: Any, inputs: Any, order: int, seed: int, library: str, name: str) -> Outcome:
+    """One probe where there is no specimen yet: in a task of an executor."""
     _, specimen = prepare(fn, inputs, order, seed, library)
     return run_probe(name, specimen) if specimen is not None else Outcome(name, "inconclusive")
 

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pullback.commands.words import complain, separated
+
 if TYPE_CHECKING:
     from pullback.check.verdicts import Report
 
@@ -73,32 +75,25 @@ def run(arguments: argparse.Namespace) -> int:
         print(as_text())
         return 0
     if not arguments.targets:
-        return _complain("name what to examine: file.py:Name; --help shows examples")
-    for name in [*_names(arguments.only), *_names(arguments.skip)]:
+        return complain("check", "name what to examine: file.py:Name; --help shows examples")
+    for name in [*separated(arguments.only), *separated(arguments.skip)]:
         if name not in PROBES:
-            return _complain(f"there is no probe {name!r}; there are {', '.join(PROBES)}")
+            return complain("check", f"there is no probe {name!r}; there are {', '.join(PROBES)}")
     if arguments.order < 1:
-        return _complain("--order is 1 or more")
+        return complain("check", "--order is 1 or more")
     try:
         with _limit(arguments.timeout):
             return _trace(arguments) if arguments.trace else _examine(arguments)
     except (BadTarget, BadInputs) as error:
-        return _complain(str(error))
+        return complain("check", str(error))
     except TimeoutError:
-        return _complain(f"still running after {arguments.timeout:g} s; --timeout gives more, --only fewer probes")
+        return complain(
+            "check", f"still running after {arguments.timeout:g} s; --timeout gives more, --only fewer probes"
+        )
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
-        return _complain(f"cannot write {error.filename or ''}: {error.strerror or error}")
-
-
-def _names(given: list[str]) -> list[str]:
-    return [name.strip() for part in given for name in part.split(",") if name.strip()]
-
-
-def _complain(message: str) -> int:
-    sys.stderr.write(f"pullback check: {message}\n")
-    return 2
+        return complain("check", f"cannot write {error.filename or ''}: {error.strerror or error}")
 
 
 @contextmanager
@@ -173,8 +168,8 @@ def _one(text: str, target: Any, inputs: Any, arguments: argparse.Namespace, ste
         target,
         inputs,
         order=arguments.order,
-        only=_names(arguments.only),
-        skip=_names(arguments.skip),
+        only=separated(arguments.only),
+        skip=separated(arguments.skip),
         seed=arguments.seed,
         library=arguments.library,
         expected=arguments.expected,

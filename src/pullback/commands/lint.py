@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pullback.commands.words import complain, separated
+
 if TYPE_CHECKING:
     from pullback.lint.config import Config
     from pullback.lint.finding import Finding
@@ -76,18 +78,18 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.explain or arguments.rules:
         return _tell(arguments.explain)
-    select, ignore = _codes(arguments.select), _codes(arguments.ignore)
+    select, ignore = ([code.upper() for code in separated(given)] for given in (arguments.select, arguments.ignore))
     for code in [*select, *ignore]:
         if not any(known.startswith(code) for known in RULES):
-            return _complain(f"there is no rule {code}; --rules names them all")
+            return complain("lint", f"there is no rule {code}; --rules names them all")
     paths = arguments.paths or [Path()]
     missing = [path for path in paths if str(path) != "-" and not path.exists()]
     if missing:
-        return _complain(f"there is no file or folder {missing[0]}")
+        return complain("lint", f"there is no file or folder {missing[0]}")
     try:
         config = Config() if arguments.isolated else load(_start(paths))
     except BadConfig as error:
-        return _complain(str(error))
+        return complain("lint", str(error))
     return _lint(paths, config.with_options(select, ignore, arguments.exclude), arguments)
 
 
@@ -107,7 +109,7 @@ def _lint(paths: Sequence[Path], config: Config, arguments: argparse.Namespace) 
             try:
                 repaired += _fix(path, found)
             except ImportError as error:
-                return _complain(str(error))
+                return complain("lint", str(error))
             found = lint_file(path, config)
         findings += found
     text = FORMATS[arguments.format](findings)
@@ -150,10 +152,12 @@ def _fix(path: Path, findings: Sequence[Finding]) -> int:
 
 
 def _closing(findings: Sequence[Finding], count: int, repaired: int) -> str:
+    from pullback.lint.finding import SEVERITIES
+
     grades = Counter(finding.severity for finding in findings)
     parts = [
         f"{grades[grade]} {grade}{'s' if grades[grade] != 1 and grade != 'style' else ''}"
-        for grade in ("error", "warning", "style")
+        for grade in SEVERITIES
         if grades[grade]
     ]
     said = ", ".join(parts) if parts else "nothing found"
@@ -170,21 +174,12 @@ def _tell(code: str | None) -> int:
         return 0
     rule = RULES.get(code.upper()) or next((r for r in RULES.values() if r.name == code.lower()), None)
     if rule is None:
-        return _complain(f"there is no rule {code}; --rules names them all")
+        return complain("lint", f"there is no rule {code}; --rules names them all")
     print(pages.as_text(rule))
     return 0
-
-
-def _codes(given: Sequence[str]) -> list[str]:
-    return [code.strip().upper() for part in given for code in part.split(",") if code.strip()]
 
 
 def _start(paths: Sequence[Path]) -> Path:
     first = Path() if str(paths[0]) == "-" else paths[0]
     resolved = first.resolve()
     return resolved if resolved.is_dir() else resolved.parent
-
-
-def _complain(message: str) -> int:
-    sys.stderr.write(f"pullback lint: {message}\n")
-    return 2

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pullback.commands.words import complain
+
 SUMMARY = "run a course of short programs and check every number they show"
 DESCRIPTION = """\
 Runs the programs of examples/, from a first sigmoid to compiled C code, and shows what each one teaches. Every number
@@ -44,21 +46,16 @@ def run(arguments: argparse.Namespace) -> int:
     except LookupError as error:
         word, near = error.args
         meant = f"there are {' and '.join(near)}" if near[1:] else f"there is {near[0]}" if near else ""
-        return _complain(f"there is no program named {word!r}; {meant or 'pullback demo --list names them all'}")
+        return complain("demo", f"there is no program named {word!r}; {meant or 'pullback demo --list names them all'}")
     if arguments.list:
         return _list(chosen, arguments.json)
     out = None if arguments.no_files else arguments.out
     try:
         return _json(chosen, out) if arguments.json else _report(chosen, out)
     except PermissionError as error:
-        return _complain(f"no right to write: {error}; --out names another folder, --no-files writes nothing")
+        return complain("demo", f"no right to write: {error}; --out names another folder, --no-files writes nothing")
     except (FileExistsError, NotADirectoryError) as error:
-        return _complain(f"not a folder: {error}; --out names another folder, --no-files writes nothing")
-
-
-def _complain(message: str) -> int:
-    sys.stderr.write(f"pullback demo: {message}\n")
-    return 2
+        return complain("demo", f"not a folder: {error}; --out names another folder, --no-files writes nothing")
 
 
 def _outcome(example: Any, out: Path | None) -> Any:

@@ -239,12 +239,8 @@ class Analysis:
 
     def ctx_calls(self, tail: str) -> list[Called]:
         """The calls of a method of ctx, in forward or setup_context; each place once."""
-        found: dict[int, Called] = {}
-        for flow in self.keeping:
-            for called in flow.calls:
-                if called.tail == tail and called.receiver is not None and CTX in called.receiver.same:
-                    found[id(called.node)] = called
-        return list(found.values())
+        every = [called for flow in self.keeping for called in flow.calls.values()]
+        return [c for c in every if c.tail == tail and c.receiver is not None and CTX in c.receiver.same]
 
     @cached_property
     def saves(self) -> list[Called]:
@@ -278,11 +274,7 @@ class Analysis:
     @cached_property
     def kept(self) -> list[Event]:
         """The attributes that forward or setup_context set on ctx; each place once."""
-        found: dict[int, Event] = {}
-        for flow in self.keeping:
-            for event in flow.kept:
-                found[id(event.node)] = event
-        return list(found.values())
+        return [event for flow in self.keeping for event in flow.kept.values()]
 
     @cached_property
     def outputs(self) -> list[list[Value]]:

@@ -33,7 +33,7 @@ class Binding(Notes):
         elif isinstance(target, ast.Attribute):
             base = self.value(target.value)
             if CTX in base.same:
-                self.kept.append(Event(node, value, self.branch, target.attr))
+                self.kept[id(target)] = Event(node, value, self.branch, target.attr)
             elif target.attr == "data":
                 self._write(base, node, "data")
             else:

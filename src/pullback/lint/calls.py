@@ -38,7 +38,7 @@ class Calls(Expressions):
         keywords = {word.arg or "**": self.value(word.value) for word in node.keywords}
         starred = any(isinstance(part, ast.Starred) for part in node.args)
         called = Called(node, name, tail, receiver, values, keywords, self.branch, starred)
-        self.calls.append(called)
+        self.calls[id(node)] = called
         return self._result(called)
 
     def _result(self, called: Called) -> Value:

@@ -44,12 +44,11 @@ class Notes:
     source: Source
     environment: dict[str, Value]
     attribute: Callable[[str], Value | None] = lambda name: None  # what ctx.name is known to hold
-    calls: list[Called] = field(default_factory=list)
+    calls: dict[int, Called] = field(default_factory=dict)  # by node: what a loop repeats counts once, as it was last
     returned: list[Event] = field(default_factory=list)
-    kept: list[Event] = field(default_factory=list)  # ctx.name = value
+    kept: dict[int, Event] = field(default_factory=dict)  # ctx.name = value
     written: list[Event] = field(default_factory=list)  # in place
     left: list[Event] = field(default_factory=list)  # values taken out of the graph
     stored: list[Event] = field(default_factory=list)  # into names, attributes and containers from outside
     unrecorded: list[ast.With] = field(default_factory=list)  # blocks without recording
     branch: Branch = ()
-    loop: int = 0

@@ -12,8 +12,9 @@ from typing import Any
 
 from pullback.lint.finding import Finding
 from pullback.lint.operators import RULES as PROTOCOL
+from pullback.lint.rules import RULES
 
-FIXABLE = frozenset({"PB101", "PB102", "PB309"})
+FIXABLE = frozenset(code for code, rule in RULES.items() if rule.fixable)
 
 
 def fixed(text: str, findings: Iterable[Finding]) -> str:

@@ -54,26 +54,20 @@ class Flow(Calls):
                 self.environment[node.target.id] = replace(value, same=old.same, memory=old.memory, text=old.text)
             else:
                 self.environment[node.target.id] = value
-                if node.target.id not in self.environment:
-                    self.stored.append(Event(node, value, self.branch, node.target.id))
         else:
             self._bind(node.target, value, node)
 
     def _on_for(self, node: ast.For) -> None:
         source = self.value(node.iter)
-        self.loop += 1
         for _ in range(2):
             self._bind(node.target, element(source, node.iter), node)
             self._branch(node, "loop", node.body)
-        self.loop -= 1
         self.follow(node.orelse)
 
     def _on_while(self, node: ast.While) -> None:
         self.value(node.test)
-        self.loop += 1
         for _ in range(2):
             self._branch(node, "loop", node.body)
-        self.loop -= 1
         self.follow(node.orelse)
 
     def _branch(self, node: ast.stmt, side: str, body: list[ast.stmt]) -> None:

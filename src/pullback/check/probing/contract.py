@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pullback.check.probing.outcome import Fault, Outcome
+from pullback.check.probing.agree import close, repeatable, show_furthest
+from pullback.check.probing.outcome import Fault, Outcome, raises
 from pullback.check.probing.probe import probe
 from pullback.check.probing.raising import line_in, raised
 from pullback.check.probing.specimen import Specimen, flat
 from pullback.check.probing.watch import Pulled, Witness, watched
 from pullback.check.worlds import as_tuple
-
-_TOLERANCE = 1e-6
 
 
 @probe("contract")
@@ -41,7 +40,7 @@ def contract(specimen: Specimen, outcome: Outcome) -> None:
         call.pull(*cotangents)
         _left_by_backward(specimen, found[0], outcome)
     _linear(specimen, cotangents, reference, outcome)
-    _repeated(specimen, cotangents, outcome)
+    _repeated(specimen, outcome)
     _each_output(specimen, cotangents, outcome)
     _subsets(specimen, cotangents, reference, outcome)
     outcome.tried += [
@@ -165,57 +164,20 @@ def _linear(
         for k, (a, b) in enumerate(zip(found or [], expected, strict=False)):
             if a is None or b is None or not finite[k]:
                 continue
-            if not _close(a, b):
-                worst = np.unravel_index(int(np.abs(a - b).argmax()), a.shape)
+            if not close(a, b):
                 name = specimen.argument_name(specimen.wanted[k])
-                fault = Fault(
-                    "not-linear",
-                    f"for {label} the incoming gradient, {name} gets another gradient than {label} the old one",
-                )
-                fault.found, fault.expected, fault.where = f"{a[worst]:.8g}", f"{b[worst]:.8g}", where
-                fault.inputs = specimen.shown()
+                message = f"for {label} the incoming gradient, {name} gets another gradient than {label} the old one"
+                fault = Fault("not-linear", message, inputs=specimen.shown(), where=where)
+                show_furthest(fault, a, b)
                 outcome.add(fault)
                 return
 
 
-def _close(a: np.ndarray, b: np.ndarray, tolerance: float = _TOLERANCE) -> bool:
-    if a.shape != b.shape:
-        return False
-    unit = max(float(np.finfo(x.dtype).eps) if x.dtype.kind in "fc" else 0.0 for x in (a, b))
-    scale = float(np.abs(b[np.isfinite(b)]).max(initial=0.0))
-    return bool(
-        np.allclose(
-            a, b, rtol=max(tolerance, 100 * unit), atol=max(tolerance, 100 * unit) * max(scale, 1e-12), equal_nan=True
-        )
-    )
-
-
 # ---------------------------------------------------------------------------------------------------------- once more
-def _repeated(specimen: Specimen, cotangents: list[np.ndarray], outcome: Outcome) -> None:
-    call = specimen.run()
-    try:
-        first, second = call.pull(*cotangents), call.pull(*cotangents)
-    except Exception as error:
-        text = (str(error).splitlines() or [""])[0][:160]
-        outcome.add(
-            Fault(
-                "not-repeatable",
-                f"the second pass raises {type(error).__name__}: {text}",
-                where=line_in(error, specimen),
-            )
-        )
-        return
-    for k, (a, b) in enumerate(zip(first, second, strict=True)):
-        if a is not None and b is not None and not _close(b, a, 1e-12):
-            worst = np.unravel_index(int(np.abs(a - b).argmax()), a.shape)
-            name = specimen.argument_name(specimen.wanted[k])
-            message = f"the second backward pass gives {name} another gradient"
-            outcome.add(
-                Fault(
-                    "not-repeatable", message, f"{b[worst]:.8g}", f"{a[worst]:.8g}", where=specimen.line_of("backward")
-                )
-            )
-            return
+def _repeated(specimen: Specimen, outcome: Outcome) -> None:
+    fault = repeatable(specimen)
+    if fault is not None:
+        outcome.add(fault)
 
 
 def _each_output(specimen: Specimen, cotangents: list[np.ndarray], outcome: Outcome) -> None:
@@ -228,8 +190,7 @@ def _each_output(specimen: Specimen, cotangents: list[np.ndarray], outcome: Outc
         try:
             parts.append(specimen.run().pull(*[c if j == k else None for j, c in enumerate(cotangents)]))
         except Exception as error:
-            text = (str(error).splitlines() or [""])[0][:160]
-            message = f"with output {k} alone backward raises {type(error).__name__}: {text}"
+            message = f"with output {k} alone backward {raises(error)}"
             outcome.add(Fault("undefined-cotangent", message, where=line_in(error, specimen)))
             return
     for j, total in enumerate(whole or []):
@@ -237,7 +198,7 @@ def _each_output(specimen: Specimen, cotangents: list[np.ndarray], outcome: Outc
         if total is None or not summed or not np.isfinite(total).all():
             continue
         together = np.sum(np.stack([s for s in summed if s is not None]), axis=0)
-        if not _close(together, total):
+        if not close(together, total):
             name = specimen.argument_name(specimen.wanted[j])
             message = f"the gradients of {name} for each output alone do not add up to that of all outputs"
             outcome.add(
@@ -265,8 +226,7 @@ def _subsets(
             ]
             found = call.pull(*given)
         except Exception as error:
-            text = (str(error).splitlines() or [""])[0][:160]
-            message = f"with only {names} needing a gradient, backward raises {type(error).__name__}: {text}"
+            message = f"with only {names} needing a gradient, backward {raises(error)}"
             outcome.add(Fault("subset-raises", message, where=line_in(error, specimen), inputs=specimen.shown()))
             continue
         for k, gradient in zip(subset, found, strict=True):
@@ -281,6 +241,6 @@ def _subsets(
                         "subset-none", message, "None", f"{flat([expected])[0]:.6g}", where=specimen.line_of("backward")
                     )
                 )
-            elif not _close(gradient, expected):
+            elif not close(gradient, expected):
                 message = f"{name} gets another gradient when only {names} need one"
                 outcome.add(Fault("subset-none", message, where=specimen.line_of("backward"), inputs=specimen.shown()))

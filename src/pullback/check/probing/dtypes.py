@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback.check.probing.outcome import Fault, Outcome
+from pullback.check.probing.outcome import Fault, Outcome, raises
 from pullback.check.probing.probe import probe
 from pullback.check.probing.specimen import Specimen
 
@@ -104,8 +104,7 @@ def _in(
     try:
         found = call.pull(*given)
     except Exception as error:
-        text = (str(error).splitlines() or [""])[0][:160]
-        outcome.add(Fault("dtype-fails", f"{dtype}: backward raises {type(error).__name__}: {text}", where=where))
+        outcome.add(Fault("dtype-fails", f"{dtype}: backward {raises(error)}", where=where))
         return
     slack = 200 * _UNIT[dtype]
     for position, a, b in zip(specimen.wanted, found, reference, strict=True):
@@ -140,11 +139,10 @@ def _mixed(specimen: Specimen, outcome: Outcome) -> None:
         given = [world.cast(np.ones(call.outputs[k].shape), world.dtype(call.raw[k])) for k in call.differentiable]  # type: ignore[union-attr]
         call.pull(*given)
     except Exception as error:
-        text = (str(error).splitlines() or [""])[0][:160]
         outcome.add(
             Fault(
                 "dtype-fails",
-                f"float32 and float64 mixed: backward raises {type(error).__name__}: {text}",
+                f"float32 and float64 mixed: backward {raises(error)}",
                 where=specimen.line_of("backward"),
             )
         )

@@ -79,12 +79,12 @@ def unit_of(specimen: Specimen) -> float:
     return max((float(np.finfo(a.dtype).eps) for a in kinds if a.dtype.kind in "fc"), default=DOUBLE)
 
 
-def differences(specimen: Specimen, position: int) -> np.ndarray:
-    """The Jacobian for one argument from central differences, each step suited to its element."""
+def differences(specimen: Specimen, position: int, ways: list[tuple[np.ndarray, float]]) -> np.ndarray:
+    """The Jacobian for one argument from central differences along its `directions`, each step suited to its element."""
     unit = unit_of(specimen)
     rows = []
     with np.errstate(all="ignore"):
-        for direction, value in directions(specimen, position):
+        for direction, value in ways:
             step = np.cbrt(unit) * max(1.0, abs(value) if np.isfinite(value) else 1.0)
             rows.append(_safe(line(specimen, position, direction), step))
     return np.stack(rows) if rows else np.zeros((0, specimen.values().size))
@@ -123,21 +123,22 @@ class Comparison:
 
 def compare(specimen: Specimen, position: int, analytical: np.ndarray) -> Comparison:
     """Compare for one argument; entries that disagree are looked at with many steps before they are called wrong."""
-    numerical = differences(specimen, position)
+    ways = directions(specimen, position)
+    numerical = differences(specimen, position, ways)
     unit = unit_of(specimen)
     scale = float(np.abs(numerical[np.isfinite(numerical)]).max(initial=0.0))
-    size = float(np.abs(specimen.values()).max(initial=0.0)) if specimen.values().size else 0.0
+    size = float(np.abs(specimen.values()).max(initial=0.0))
     rtol = max(RTOL, 40 * unit ** (2 / 3))
     atol = max(ATOL * max(scale, 1e-3), 40 * unit ** (2 / 3) * max(size, scale))
     wrong = disagree(analytical, numerical, atol, rtol)
     found = Comparison(position, analytical, numerical, wrong)
-    sharper = sharp(specimen, position, [d for d, _ in directions(specimen, position)], numerical)
+    sharper = sharp(specimen, position, [direction for direction, _ in ways], numerical)
     if sharper is not None:
         slopes, found.how = sharper
         off = disagree(analytical, slopes, 1e-9 * max(scale, 1e-3), 1e-8)
         found.numerical, found.sure = np.where(off, slopes, numerical), off & ~wrong
     for row in np.flatnonzero(wrong.any(axis=1)):
-        direction, value = directions(specimen, position)[row]
+        direction, value = ways[row]
         ladder = Ladder(line(specimen, position, direction), rungs(unit, value), unit)
         for column in np.flatnonzero(wrong[row]):
             finding = examine(ladder, int(column), float(analytical[row, column]), atol, rtol)

@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from pullback.check.probing.outcome import Fault, Outcome
+from pullback.check.layouts import layouts as layouts_of
+from pullback.check.numeric import central
+from pullback.check.probing import jacobian
+from pullback.check.probing.agree import agree, show_furthest
+from pullback.check.probing.outcome import Fault, Outcome, first_line, raises
 from pullback.check.probing.probe import probe
 from pullback.check.probing.specimen import Specimen
 
@@ -29,19 +33,8 @@ def layouts(specimen: Specimen, outcome: Outcome) -> None:
 
 
 def variants(values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """The same values in other layouts."""
-    if sum(n > 1 for n in values.shape) > 1:
-        yield "transposed", np.asfortranarray(values)
-    if values.size > 1:
-        wide = np.full((*values.shape[:-1], 2 * values.shape[-1]), np.nan, values.dtype)
-        wide[..., ::2] = values
-        yield "strided", wide[..., ::2]
-
-
-def _differs(a: np.ndarray | None, b: np.ndarray | None) -> bool:
-    if a is None or b is None:
-        return a is not b
-    return a.shape != b.shape or not np.allclose(a, b, rtol=1e-6, atol=1e-9, equal_nan=True)
+    """The layouts that gradcheck tries, without the reversed one: torch has no negative strides."""
+    return ((label, same) for label, same in layouts_of(values) if label != "reversed")
 
 
 def _of_cotangents(specimen: Specimen, outcome: Outcome) -> None:
@@ -92,20 +85,21 @@ def _compare(specimen: Specimen, pull: object, expected: list[np.ndarray | None]
     try:
         found = pull()  # type: ignore[operator]
     except Exception as error:
-        text = (str(error).splitlines() or [""])[0][:160]
         outcome.add(
             Fault(
-                "layout-dependent", f"{type(error).__name__} for {what}: {text}", where=where, inputs=specimen.shown()
+                "layout-dependent",
+                f"{type(error).__name__} for {what}: {first_line(error)}",
+                where=where,
+                inputs=specimen.shown(),
             )
         )
         return
     for k, (a, b) in enumerate(zip(found, expected, strict=True)):
-        if _differs(a, b):
+        if not agree(a, b, 1e-6, 1e-9):
             message = f"{specimen.argument_name(specimen.wanted[k])} gets another gradient for {what}"
             fault = Fault("layout-dependent", message, where=where, inputs=specimen.shown())
             if a is not None and b is not None and a.shape == b.shape:
-                worst = np.unravel_index(int(np.nan_to_num(np.abs(a - b), nan=np.inf).argmax()), a.shape)
-                fault.found, fault.expected = f"{a[worst]:.8g}", f"{b[worst]:.8g}"
+                show_furthest(fault, a, b)
             outcome.add(fault)
             return
 
@@ -129,12 +123,7 @@ def _shapes(specimen: Specimen, outcome: Outcome) -> None:
                 *[np.ones_like(y) for k, y in enumerate(call.outputs) if k in call.differentiable and y is not None]
             )
         except Exception as error:
-            text = (str(error).splitlines() or [""])[0][:160]
-            outcome.add(
-                Fault(
-                    name, f"{label}: backward raises {type(error).__name__}: {text}", inputs=other.shown(), where=where
-                )
-            )
+            outcome.add(Fault(name, f"{label}: backward {raises(error)}", inputs=other.shown(), where=where))
             continue
         for position, gradient in zip(other.wanted, found, strict=True):
             value = arguments[position]
@@ -153,9 +142,8 @@ def _numbers(specimen: Specimen, found: list[np.ndarray | None], label: str, out
         base = specimen.arguments[position]
         if gradient is None or base.dtype.kind != "f":
             continue
-        move = np.ones_like(base) * 1e-6
-        above, below = (specimen.values(specimen.moved(position, base + sign * move)).sum() for sign in (1, -1))
-        slope, told = (above - below) / 2e-6, float(gradient.sum())
+        slope = central(jacobian.line(specimen, position, np.ones_like(base)), 1e-6).sum()
+        told = float(gradient.sum())
         if np.isfinite(slope) and abs(slope - told) > 1e-4 * max(1.0, abs(slope)):
             message = f"{label}: the gradient of {specimen.argument_name(position)} is wrong"
             outcome.add(

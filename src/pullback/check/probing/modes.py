@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.check.probing.outcome import Fault, Outcome
+from pullback.check.probing.agree import agree
+from pullback.check.probing.outcome import Fault, Outcome, raises
 from pullback.check.probing.probe import probe
 from pullback.check.probing.specimen import Specimen, flat
 from pullback.check.worlds import as_tuple
@@ -33,7 +34,7 @@ def modes(specimen: Specimen, outcome: Outcome) -> None:
             outcome.add(
                 Fault(
                     "mode-changes-result",
-                    f"{name}: raises {type(error).__name__}: {_line(error)}",
+                    f"{name}: {raises(error)}",
                     where=specimen.line_of("forward"),
                 )
             )
@@ -57,11 +58,7 @@ def modes(specimen: Specimen, outcome: Outcome) -> None:
             found = call(specimen, cotangents)
         except Exception as error:
             name = "transform-fails" if label in {"func.vjp", "vmap"} else "mode-changes-result"
-            outcome.add(
-                Fault(
-                    name, f"{label}: raises {type(error).__name__}: {_line(error)}", where=specimen.line_of("forward")
-                )
-            )
+            outcome.add(Fault(name, f"{label}: {raises(error)}", where=specimen.line_of("forward")))
             continue
         if found is None:
             outcome.left_out.append(label)
@@ -76,11 +73,7 @@ def modes(specimen: Specimen, outcome: Outcome) -> None:
 def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
     if a is None or b is None:
         return (a is None or not np.any(a)) and (b is None or not np.any(b))
-    return a.shape == b.shape and np.allclose(a, b, rtol=1e-7, atol=1e-10, equal_nan=True)
-
-
-def _line(error: BaseException) -> str:
-    return (str(error).splitlines() or [""])[0][:160]
+    return agree(a, b, 1e-7, 1e-10)
 
 
 def _library(specimen: Specimen) -> Any:
@@ -173,7 +166,7 @@ def _jax(specimen: Specimen, expected: np.ndarray, outcome: Outcome) -> None:
             outcome.add(
                 Fault(
                     "transform-fails",
-                    f"{label}: raises {type(error).__name__}: {_line(error)}",
+                    f"{label}: {raises(error)}",
                     where=specimen.line_of("forward"),
                 )
             )

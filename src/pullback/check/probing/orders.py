@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback.check.probing import jacobian
-from pullback.check.probing.outcome import Fault, Outcome
+from pullback.check.probing.outcome import Fault, Outcome, first_line
 from pullback.check.probing.probe import probe
 from pullback.check.probing.specimen import Specimen
 from pullback.check.probing.values import judge, surrogate
@@ -90,10 +90,8 @@ def _composed(specimen: Specimen, outcome: Outcome) -> None:
             for k, y in enumerate(outputs)
         )
 
-    square = replace(specimen, function=squared)
-    square.__dict__.pop("first", None)
     try:
-        _one(specimen, square.derivative(specimen.rng), outcome)
+        _one(specimen, replace(specimen, function=squared).derivative(specimen.rng), outcome)
     except Exception as error:
         if outcome.verdict == "pass":
             _refused(specimen, 2, error, outcome)
@@ -101,7 +99,7 @@ def _composed(specimen: Specimen, outcome: Outcome) -> None:
 
 
 def _refused(specimen: Specimen, level: int, error: BaseException, outcome: Outcome) -> None:
-    text = (str(error).splitlines() or [type(error).__name__])[0][:200]
+    text = first_line(error, 200) or type(error).__name__
     if specimen.once:
         outcome.note(f"derivative {level} is refused, as once_differentiable declares")
         return
@@ -165,7 +163,7 @@ def _intermediate(specimen: Specimen, seen: Seen, values: Any) -> str | None:
 
 def _cut_in_source(specimen: Specimen) -> str:
     """Where backward leaves the graph, as `pullback lint` sees it."""
-    for finding in specimen.settings.get("findings", ()):
+    for finding in specimen.findings:
         if finding.code in {"PB501", "PB502"}:
             return f"line {finding.line}: {finding.message}"
     return ""

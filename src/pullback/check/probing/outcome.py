@@ -10,6 +10,16 @@ from pullback.check.probing.faults import CATALOGUE
 Verdict = Literal["pass", "fault", "inconclusive", "not applicable"]
 
 
+def first_line(error: BaseException, most: int = 160) -> str:
+    """What an error says, on one line."""
+    return (str(error).splitlines() or [""])[0][:most]
+
+
+def raises(error: BaseException) -> str:
+    """How a report says that something raised."""
+    return f"raises {type(error).__name__}: {first_line(error)}"
+
+
 @dataclass
 class Fault:
     """One fault, with the numbers that show it.

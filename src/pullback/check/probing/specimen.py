@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -46,7 +46,7 @@ class Specimen:
     once: bool = False
     copies: bool = False  # the arguments are given as copies, because forward writes into them
     level: int = 1  # of the derivative that this function is itself: 2 for a gradient's
-    settings: dict[str, Any] = field(default_factory=dict)
+    findings: Sequence[Any] = ()  # what `pullback lint` says about the class
 
     # ---------------------------------------------------------------------------------------------------- inputs
     @property

@@ -6,7 +6,8 @@ import numpy as np
 
 from pullback.check.numeric import central
 from pullback.check.probing import jacobian
-from pullback.check.probing.outcome import Fault, Outcome
+from pullback.check.probing.agree import repeatable
+from pullback.check.probing.outcome import Fault, Outcome, raises
 from pullback.check.probing.probe import probe
 from pullback.check.probing.raising import line_in, raised
 from pullback.check.probing.specimen import MANY, Specimen, flat
@@ -121,7 +122,8 @@ def judge(specimen: Specimen, position: int, matrix: np.ndarray, outcome: Outcom
             "(straight-through), which no difference can confirm"
         )
         return
-    if specimen.level == 1 and not _reentrant(specimen, outcome):
+    if specimen.level == 1 and (fault := repeatable(specimen)) is not None:  # no Jacobian can be made of such a node
+        outcome.add(fault)
         return
     row, column = found.worst
     verdict = found.findings[row, column].verdict if (row, column) in found.findings else "mismatch"
@@ -152,22 +154,8 @@ def _not_each_alone(specimen: Specimen, error: Exception, outcome: Outcome) -> N
     except Exception as whole:
         raised(specimen, whole, outcome)
         return
-    text = f"with only one of the outputs used, backward raises {type(error).__name__}: {_line(error)}"
+    text = f"with only one of the outputs used, backward {raises(error)}"
     outcome.add(Fault("undefined-cotangent", text, inputs=specimen.shown(), where=line_in(error, specimen)))
-
-
-def _reentrant(specimen: Specimen, outcome: Outcome) -> bool:
-    """Whether the same node, pulled back twice, gives the same twice; if not, no Jacobian can be made of it."""
-    call = specimen.run()
-    cotangents = specimen.cotangents(specimen.rng)
-    first, second = (flat(call.pull(*cotangents)) for _ in range(2))
-    if np.allclose(first, second, rtol=1e-10, atol=0, equal_nan=True):
-        return True
-    worst = int(np.nan_to_num(np.abs(first - second), nan=np.inf).argmax())
-    fault = Fault("not-repeatable", "the second backward pass gives another result", where=specimen.line_of("backward"))
-    fault.found, fault.expected, fault.inputs = _number(second[worst]), _number(first[worst]), specimen.shown()
-    outcome.add(fault)
-    return False
 
 
 def surrogate(specimen: Specimen) -> str:
@@ -274,9 +262,7 @@ def _forward_mode(specimen: Specimen, matrices: list[np.ndarray], outcome: Outco
     try:
         pushed = forward_mode(specimen, tangents)
     except Exception as error:
-        outcome.add(
-            Fault("jvp-disagrees", f"jvp raises {type(error).__name__}: {_line(error)}", where=specimen.line_of("jvp"))
-        )
+        outcome.add(Fault("jvp-disagrees", f"jvp {raises(error)}", where=specimen.line_of("jvp")))
         return
     if pushed is None:
         return
@@ -294,7 +280,3 @@ def _forward_mode(specimen: Specimen, matrices: list[np.ndarray], outcome: Outco
             )
         )
     outcome.tried.append("jvp against backward")
-
-
-def _line(error: BaseException) -> str:
-    return (str(error).splitlines() or [""])[0][:160]

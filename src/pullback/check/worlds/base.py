@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +76,10 @@ class World:
     def modes(self) -> dict[str, Callable[[], AbstractContextManager[Any]]]:
         """Name → context in which a call has to give the same values."""
         return {}
+
+    def running(self) -> AbstractContextManager[Any]:
+        """Around everything that a probe computes."""
+        return nullcontext()
 
     def seed(self, number: int) -> None:
         """Set the library's random numbers."""

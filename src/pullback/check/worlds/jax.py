@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,14 @@ class JaxWorld(World):
 
     def __init__(self, jax: Any) -> None:
         self.jax = jax
+
+    def running(self) -> AbstractContextManager[Any]:
+        """Double precision, which JAX has switched off."""
+        if not hasattr(self.jax, "enable_x64"):  # it moved there from jax.experimental
+            from jax.experimental import enable_x64
+
+            return enable_x64(True)
+        return self.jax.enable_x64(True)
 
     def tensor(self, array: np.ndarray, requires_grad: bool = False) -> Any:
         return self.jax.numpy.asarray(np.array(array))

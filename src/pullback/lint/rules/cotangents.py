@@ -45,7 +45,7 @@ def upstream_missing(analysis: Analysis) -> Iterator[Hit]:
                 (x,) = ctx.saved_tensors
                 return 2 * x * grad
     """
-    if analysis.backward is None or any(called.tail == "backward" for called in analysis.backward.calls):
+    if analysis.backward is None or any(called.tail == "backward" for called in analysis.backward.calls.values()):
         return
     if not any(
         any(s.startswith("grad:") for s in source)

@@ -112,19 +112,12 @@ def inner_gradient_without_graph(analysis: Analysis) -> Iterator[Hit]:
     """
     if analysis.backward is None or analysis.once:
         return
-    seen: set[int] = set()
-    for called in analysis.backward.calls:
+    for called in analysis.backward.calls.values():
         name = called.name.rpartition(".")[2] or called.tail
         inner = (name == "grad" and ("autograd" in called.name or called.name == "grad")) or (
             called.tail == "backward" and not _is_kernel(called.name)
         )
-        if (
-            inner
-            and "create_graph" not in called.keywords
-            and "**" not in called.keywords
-            and id(called.node) not in seen
-        ):
-            seen.add(id(called.node))
+        if inner and "create_graph" not in called.keywords and "**" not in called.keywords:
             yield Hit(
                 called.node,
                 f"{called.tail}(…) inside backward, without create_graph: its result is a constant at second order",

@@ -402,11 +402,9 @@ def saved_in_backward(analysis: Analysis) -> Iterator[Hit]:
                 (x,) = ctx.saved_tensors
                 return 2 * x * grad
     """
-    seen = set()
-    for called in analysis.backward.calls if analysis.backward else []:
+    for called in analysis.backward.calls.values() if analysis.backward else []:
         on_ctx = called.receiver is not None and CTX in called.receiver.same
-        if called.tail in _FORWARD_ONLY and on_ctx and id(called.node) not in seen:
-            seen.add(id(called.node))
+        if called.tail in _FORWARD_ONLY and on_ctx:
             yield Hit(
                 called.node, f"{called.tail} in backward has no effect", "it belongs into forward or setup_context"
             )
