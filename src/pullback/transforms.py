@@ -22,7 +22,7 @@ Arguments and results may also be tuples, lists and dicts of arrays; derivatives
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,28 +36,9 @@ from pullback.core.leaving import running_transforms
 from pullback.core.recorded import Recorded
 from pullback.core.tangents import at, carries, settled
 from pullback.core.tensor import Tensor, wrap
+from pullback.core.trees import leaves_of, outline, refilled
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp", "vmap"]
-
-
-# --------------------------------------------------------------------------------------------------------- structures
-def _leaves(tree: Any) -> list[Any]:
-    """The arrays in nested tuples, lists and dicts, in order."""
-    if isinstance(tree, dict):
-        tree = list(tree.values())
-    if isinstance(tree, (tuple, list)):
-        return [leaf for branch in tree for leaf in _leaves(branch)]
-    return [tree]
-
-
-def _like(tree: Any, leaves: Iterator[Any]) -> Any:
-    """The structure of `tree` with other leaves."""
-    if isinstance(tree, dict):
-        return {key: _like(branch, leaves) for key, branch in tree.items()}
-    if isinstance(tree, (tuple, list)):
-        branches = [_like(branch, leaves) for branch in tree]
-        return type(tree)(*branches) if hasattr(tree, "_fields") else type(tree)(branches)
-    return next(leaves)
 
 
 def _name(f: Any) -> str:
@@ -143,10 +124,10 @@ class _Call:
         variables: dict[int, list[Tensor]] = {}
         for k in set(self.positions):
             what = f"argument {k} of {_name(f)}"
-            variables[k] = [_variable(leaf, what, self.recording, lasting) for leaf in _leaves(args[k])]
+            variables[k] = [_variable(leaf, what, self.recording, lasting) for leaf in leaves_of(args[k])]
         self.flat = [x for k in self.positions for x in variables[k]]
-        self.args = [_like(arg, iter(variables[k])) if k in variables else arg for k, arg in enumerate(args)]
-        given = _leaves(self.given)
+        self.args = [refilled(arg, iter(variables[k])) if k in variables else arg for k, arg in enumerate(args)]
+        given = leaves_of(self.given)
         self.plain = not any(isinstance(leaf, Tensor) for leaf in given)
         self.example = 0.0 if all(type(leaf) in _NUMBERS for leaf in given) else np.float64(0)
 
@@ -155,8 +136,8 @@ class _Call:
         with modes.enable_grad():
             result = self.f(*self.args, **kwargs)
         value, aux = self._split(result) if has_aux else (result, None)
-        self.outputs = _leaves(value)
-        self.connected = self.recording and self._reaches_out(_leaves(result))
+        self.outputs = leaves_of(value)
+        self.connected = self.recording and self._reaches_out(leaves_of(result))
         return value, aux
 
     def _split(self, result: Any) -> Any:
@@ -212,8 +193,8 @@ class _Call:
 
     def per_argument(self, leaves: list[Any]) -> tuple[Any, ...]:
         """One entry per differentiated argument, in its structure and of its kind (Tensor, array, number)."""
-        entries = iter([self._as_given(x, given) for x, given in zip(leaves, _leaves(self.given), strict=True)])
-        return tuple([_like(given, entries) for given in self.given])
+        entries = iter([self._as_given(x, given) for x, given in zip(leaves, leaves_of(self.given), strict=True)])
+        return tuple([refilled(given, entries) for given in self.given])
 
     def _as_given(self, found: Tensor, given: Any) -> Any:
         if self.connected or found.requires_grad or isinstance(given, Tensor) or carries(found) or is_batched(found):
@@ -222,7 +203,7 @@ class _Call:
 
     def leave(self, tree: Any) -> Any:
         """What the function returned, as its caller gets it."""
-        return _like(tree, iter([self._outside(leaf) for leaf in _leaves(tree)]))
+        return refilled(tree, [self._outside(leaf) for leaf in leaves_of(tree)])
 
     def _outside(self, value: Any) -> Any:
         if not isinstance(value, Tensor) or self.connected or (is_batched(value) and not value.requires_grad):
@@ -434,7 +415,7 @@ def jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ..
         outputs = [y if isinstance(y, Tensor) else _constant(f, y) for y in call.outputs]
         found = _push(call, outputs, [_weight(v, x, "the tangent") for v, x in pairs])
     pushed = iter([t if t.requires_grad else call._outside(t) for t in found])
-    result = call.leave(value), _like(value, pushed)
+    result = call.leave(value), refilled(value, pushed)
     return (*result, call.leave(aux)) if has_aux else result
 
 
@@ -496,7 +477,7 @@ def jacobian(
             value, aux = call.run(kwargs, has_aux)
             rows = [_rows(call, y if isinstance(y, Tensor) else _constant(f, y), chunk_size) for y in call.outputs]
         blocks = [_one_or_all(argnums, call.per_argument(found)) for found in rows]
-        result = _like(value, iter(blocks))
+        result = refilled(value, iter(blocks))
         return (result, call.leave(aux)) if has_aux else result
 
     return derivative
@@ -641,9 +622,9 @@ def vmap(
     @functools.wraps(f)
     def over_batch(*args: Any, **kwargs: Any) -> Any:
         result = run(*args, **kwargs)
-        if any(isinstance(leaf, Tensor) for leaf in _leaves(args)):
+        if any(isinstance(leaf, Tensor) for leaf in leaves_of(args)):
             return result
-        return _like(result, iter([_as_array(leaf) for leaf in _leaves(result)]))
+        return refilled(result, [_as_array(leaf) for leaf in leaves_of(result)])
 
     return over_batch
 
@@ -661,24 +642,14 @@ def is_batched(x: Tensor) -> bool:
 
 def _matching(tree: Any, pattern: Any) -> list[Any]:
     """The leaves of a cotangent or tangent, which must have the structure of what it belongs to."""
-    if _outline(tree) != _outline(pattern):
+    if outline(tree) != outline(pattern):
         raise lesson(
             TypeError,
-            f"expected the structure {_outline(pattern)}, but got {_outline(tree)}",
+            f"expected the structure {outline(pattern)}, but got {outline(tree)}",
             why="there is one weight for each array.",
             instead="the same tuples, lists and dicts, with an array of the right shape in each place.",
         )
-    return _leaves(tree)
-
-
-def _outline(tree: Any) -> str:
-    """The structure of nested containers in words: ``(*, [*, *])``."""
-    if isinstance(tree, dict):
-        return "{" + ", ".join(f"{key!r}: {_outline(branch)}" for key, branch in tree.items()) + "}"
-    if isinstance(tree, (tuple, list)):
-        inner = ", ".join(map(_outline, tree))
-        return f"[{inner}]" if isinstance(tree, list) else f"({inner})"
-    return "*"
+    return leaves_of(tree)
 
 
 def _weight(weight: Any, like: Tensor, what: str) -> Tensor:

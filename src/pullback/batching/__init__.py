@@ -18,16 +18,14 @@ forward mode.  Batches nest: the value may be a `Batched` of an earlier batch.
 
 from pullback.batching import functions, looping, operators, space
 from pullback.batching.batched import Batch, Batched
-from pullback.batching.mapping import leaves_of, map_tree, mapped, pull_batch, pull_entries, push_entries
+from pullback.batching.mapping import mapped, pull_batch, pull_entries, push_entries
 from pullback.batching.randomness import numbers_for
 
 __all__ = [
     "Batch",
     "Batched",
     "functions",
-    "leaves_of",
     "looping",
-    "map_tree",
     "mapped",
     "numbers_for",
     "operators",

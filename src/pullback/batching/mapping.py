@@ -17,6 +17,7 @@ from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor, wrap
+from pullback.core.trees import is_branch, map_tree
 
 
 @contextmanager
@@ -30,28 +31,6 @@ def opened(batch: Batch) -> Iterator[Batch]:
 
 
 # --------------------------------------------------------------------------------------------------------- structures
-def is_branch(tree: Any) -> bool:
-    """True for containers that are looked into."""
-    return isinstance(tree, (tuple, list, dict))
-
-
-def map_tree(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
-    """`function` of the leaves of nested tuples, lists and dicts, beside those of others of the same structure."""
-    if isinstance(tree, dict):
-        return {key: map_tree(function, branch, *[o[key] for o in others]) for key, branch in tree.items()}
-    if isinstance(tree, (tuple, list)):
-        branches = [map_tree(function, *items) for items in zip(tree, *others, strict=True)]
-        return type(tree)(*branches) if hasattr(tree, "_fields") else type(tree)(branches)
-    return function(tree, *others)
-
-
-def leaves_of(tree: Any) -> list[Any]:
-    """The leaves in order."""
-    found: list[Any] = []
-    map_tree(found.append, tree)
-    return found
-
-
 def spread_dims(dims: Any, tree: Any, what: str, full: Any) -> Any:
     """A number (or ``None``) for each leaf of `tree`, where `dims` may say one for a whole branch."""
     if (isinstance(dims, int) and not isinstance(dims, bool)) or dims is None:

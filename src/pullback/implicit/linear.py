@@ -10,9 +10,9 @@ import numpy as np
 from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.core.tensor import Tensor
+from pullback.core.trees import leaves_of
 from pullback.implicit.inverses import METHODS, Krylov, dense
 from pullback.implicit.mapped import mapped
-from pullback.implicit.packing import leaves_of
 from pullback.implicit.problem import Problem
 from pullback.implicit.theorem import Implicit
 from pullback.ops.decompositions import qr

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pullback.batching.looping import apart, innermost
 from pullback.core.batches import LIVE
-from pullback.implicit.packing import leaves_of, like
+from pullback.core.trees import leaves_of, refilled
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,6 +28,6 @@ def mapped(solver: F) -> F:
             return leaves_of(tree[0])
 
         found = apart(one, args, options, batch)
-        return like(tree[0], iter(found))
+        return refilled(tree[0], found)
 
     return solve  # type: ignore[return-value]

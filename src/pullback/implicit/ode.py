@@ -11,9 +11,10 @@ from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor, wrap
+from pullback.core.trees import leaves_of, refilled
 from pullback.implicit.flow import flow
 from pullback.implicit.mapped import mapped
-from pullback.implicit.packing import Parameters, as_tensor, leaves_of, like
+from pullback.implicit.packing import Parameters, as_tensor
 from pullback.implicit.theorem import leave
 
 
@@ -95,7 +96,7 @@ def solve_ivp(
     shapes = [(tuple(x.shape), x.dtype) for x in state]
 
     def field(t: Any, state: list[Any], inputs: list[Any]) -> list[Any]:
-        found = leaves_of(f(t, like(y0, iter(state)), *rest.filled(inputs)))
+        found = leaves_of(f(t, refilled(y0, state), *rest.filled(inputs)))
         if len(found) != len(shapes):
             raise _wrong(f"{len(found)} arrays", f"{len(shapes)}")
         return [_fitted(y, *shape, kind) for y, shape in zip(found, shapes, strict=True)]
@@ -108,7 +109,7 @@ def solve_ivp(
     xp = Recorded.xp
     stacked = [xp.stack(list(leaves), axis=-1) for leaves in zip(*states, strict=True)]
     result = leave([*stacked, xp.stack(times[1:])], given.kind)
-    return Trajectory(result[-1], like(y0, iter(result[:-1])))
+    return Trajectory(result[-1], refilled(y0, result[:-1]))
 
 
 def _times(t_span: Any, t_eval: Any, kind: Any) -> list[Any]:

@@ -13,10 +13,9 @@ from pullback.core import arrays
 from pullback.core.errors import lesson
 from pullback.core.primitive import wider
 from pullback.core.tensor import Tensor, wrap
-from pullback.transforms import _leaves as leaves_of
-from pullback.transforms import _like as like
+from pullback.core.trees import leaves_of, refilled
 
-__all__ = ["Packing", "Parameters", "as_arrays", "as_tensor", "leaves_of", "lent", "like", "number"]
+__all__ = ["Packing", "Parameters", "as_arrays", "as_tensor", "lent", "number"]
 
 
 class Packing:
@@ -152,7 +151,7 @@ class Parameters:
         flat = list(self.flat)
         for k, tensor in zip(self.places, tensors, strict=True):
             flat[k] = tensor
-        return like(self.trees, iter(flat))
+        return refilled(self.trees, flat)
 
     def bare(self) -> list[Any]:
         """`inputs` without their places in the graph."""

@@ -11,8 +11,9 @@ from pullback.core import arrays
 from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor, wrap
+from pullback.core.trees import leaves_of, refilled
 from pullback.implicit.inverses import NotConverged, jacobian
-from pullback.implicit.packing import Packing, Parameters, as_arrays, leaves_of, like
+from pullback.implicit.packing import Packing, Parameters, as_arrays
 from pullback.implicit.partial import Call, unrecorded
 from pullback.implicit.theorem import Equation, leave, state
 
@@ -40,7 +41,7 @@ class Problem:
 
     def tree(self, leaves: Any) -> Any:
         """Unknowns in the structure of the starting point."""
-        return like(self.start, iter(leaves))
+        return refilled(self.start, leaves)
 
     def arguments(self, unknowns: list[Any], inputs: list[Any]) -> tuple[Any, ...]:
         """What the user's function is called with."""

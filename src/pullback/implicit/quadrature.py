@@ -17,10 +17,11 @@ from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.function import Function
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor, wrap
+from pullback.core.trees import leaves_of, refilled
 from pullback.implicit.flow import inner
 from pullback.implicit.inverses import NotConverged
 from pullback.implicit.mapped import mapped
-from pullback.implicit.packing import Packing, Parameters, as_tensor, leaves_of, like, number
+from pullback.implicit.packing import Packing, Parameters, as_tensor, number
 from pullback.implicit.partial import Call, placeholder, recorded, unrecorded, zero_at, zero_like
 from pullback.implicit.theorem import leave, same_values
 
@@ -246,7 +247,7 @@ def quad(
     options = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points}
     options |= {} if quadrature is None else {"quadrature": quadrature}
     found = integrate(integrand, limits[0], limits[1], rest.inputs, kind, options)
-    return like(tree[0], iter(leave(found, given.kind)))
+    return refilled(tree[0], leave(found, given.kind))
 
 
 def fixed_quad(f: Callable[..., Any], a: Any, b: Any, *params: Any, n: int = 5) -> Any:

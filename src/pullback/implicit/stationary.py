@@ -11,8 +11,9 @@ from pullback.core import arrays, modes
 from pullback.core.errors import DerivativeRefused, lesson
 from pullback.core.recorded import Recorded
 from pullback.core.tensor import Tensor, wrap
+from pullback.core.trees import leaves_of
 from pullback.implicit.inverses import filled, jacobian, kind_of
-from pullback.implicit.packing import Packing, as_arrays, leaves_of
+from pullback.implicit.packing import Packing, as_arrays
 from pullback.implicit.partial import Call, unrecorded
 from pullback.implicit.problem import Problem
 from pullback.implicit.theorem import leave

@@ -8,8 +8,6 @@ from typing import Any
 
 from pullback.autograd import forward_ad as _fwd
 from pullback.autograd import functional as _functional
-from pullback.batching import leaves_of as _leaves_of
-from pullback.batching import map_tree as _map_tree
 from pullback.batching import mapped as _mapped
 from pullback.batching import pull_entries as _pull_entries
 from pullback.core.differentiate import transforming as _transforming
@@ -20,6 +18,9 @@ from pullback.core.modes import is_grad_enabled as _is_grad_enabled
 from pullback.core.tangents import Point as _Point
 from pullback.core.tangents import current_level as _current_level
 from pullback.core.tensor import Tensor as _Base
+from pullback.core.trees import leaves_of as _leaves_of
+from pullback.core.trees import map_tree as _map_tree
+from pullback.core.trees import refilled as _refilled
 from pullback.torch._export import xp as _xp
 from pullback.torch._functional_call import functional_call, stack_module_state
 from pullback.torch._missing import refuse as _refuse
@@ -59,12 +60,6 @@ def _settled_leaf(value: Any, points: Any, outer: bool) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------- structures
-def _refilled(tree: Any, leaves: Iterable[Any]) -> Any:
-    """A tree with other leaves."""
-    fresh = iter(leaves)
-    return _map_tree(lambda _: next(fresh), tree)
-
-
 def _alike(a: Any, b: Any) -> bool:
     """Whether two trees have the same structure."""
     if isinstance(a, dict) or isinstance(b, dict):
